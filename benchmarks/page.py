@@ -1,0 +1,136 @@
+"""The page `docs/reference/performance.md` and its plots, from the records of the last runs.
+
+`python -m benchmarks.page` writes them anew; `--check` says whether they still follow from the
+records.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import records
+from benchmarks.measure import AGAIN
+from benchmarks.plots import bars
+from benchmarks.records import Record
+from benchmarks.suites import NAMES
+from benchmarks.tables import cell, remarks, subjects_of
+
+REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
+_NOTE = "<!-- Written by `make bench` from benchmarks/records; run it again, do not edit this. -->"
+_INTRODUCTION = """\
+# Performance
+
+Figures of the last run of each suite, beside the systems that somebody could use instead, on the
+same machine, in the same run, over the same data. Every answer that can be compared was compared.
+
+- A figure is a median; after ± half the width of the middle half of the samples.
+- The *noise floor* of a suite is how far two runs of OmniGraph itself, side by side, were apart. A
+  ratio within it says "no difference".
+- The time of a question is from its text to the last row, in a process that has been asked before;
+  *cold* is a new process that imports, opens and answers.
+- `make bench` repeats everything; `make bench SUITE=queries SF=0.1` a part of it, on a smaller
+  graph; `make profile Q="8 paths"` shows where the time of one question goes.
+"""
+_TITLES = {
+    "compile": "Compiling a query",
+    "queries": "Questions about a social graph",
+    "search": "Search over documents",
+    "memory": "Memory",
+    "cost": "Requests to an object store",
+    "write": "Writing",
+    "versioning": "Versions",
+    "load": "Loading",
+    "scale": "Growth",
+}
+_ABOUT = {
+    "queries": "100,000 people, 2.3 million follows, 250,000 interests, cities, states, countries.",
+    "search": "100,000 documents of 24 words with vectors of 384 dimensions, in 50 topics.",
+}
+
+
+def pages() -> dict[Path, str]:
+    """Every file that follows from the records, with its text."""
+    found: dict[Path, str] = {}
+    parts = [_NOTE, _INTRODUCTION]
+    for name in NAMES:
+        record = records.read(name)
+        if record is None:
+            continue
+        parts.append(_section(record))
+        plot = _plot(record)
+        if plot is not None:
+            found[REFERENCE / "performance" / f"{name}.svg"] = plot
+            parts.append(f"![{_TITLES[name]}](performance/{name}.svg)\n")
+    found[REFERENCE / "performance.md"] = "\n".join(parts)
+    return found
+
+
+def write() -> None:
+    for path, text in pages().items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+
+def drifted() -> list[str]:
+    """Names of files that no longer follow from the records."""
+    return [p.name for p, text in pages().items() if not p.exists() or p.read_text() != text]
+
+
+def _section(record: Record) -> str:
+    lines = [f"## {_TITLES[record.suite]}", ""]
+    if record.suite in _ABOUT and record.scale == 1:
+        lines += [_ABOUT[record.suite], ""]
+    lines += [_circumstances(record), ""]
+    subjects = subjects_of(record.measures)
+    lines += [
+        f"| | unit | {' | '.join(subjects)} | |",
+        f"|---|---|{'--:|' * len(subjects)}---|",
+    ]
+    for measure in record.measures:
+        cells = " | ".join(cell(measure, subject) for subject in subjects)
+        lines.append(
+            f"| {measure.name} | {measure.unit} | {cells} | {remarks(measure, record.floor)} |"
+        )
+    for peer, why in record.skipped.items():
+        lines += ["", f"Left out: {peer} ({why})."]
+    return "\n".join(lines) + "\n"
+
+
+def _circumstances(record: Record) -> str:
+    machine = record.machine
+    busy = f", load average {machine['load']}" if "load" in machine else ""
+    versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
+    return (
+        f"{record.day}, scale {record.scale:g}, seed {record.seed}, noise floor"
+        f" {record.floor:.0%}; {machine['cores']} cores ({machine['processor']}),"
+        f" {machine['memory']}, {machine['system']}, Python {machine['python']}{busy}; {versions}."
+    )
+
+
+def _plot(record: Record) -> str | None:
+    """The measures that share the suite's first unit of time."""
+    units = [m.unit for m in record.measures if m.unit in ("ms", "s", "µs", "MiB", "requests")]
+    if not units:
+        return None
+    groups = [
+        (m.name, {s: m.value(s) for s in m.samples if s != AGAIN})
+        for m in record.measures
+        if m.unit == units[0]
+    ]
+    return bars(_TITLES[record.suite], units[0], groups)
+
+
+def main(arguments: Sequence[str]) -> int:
+    if "--check" not in arguments:
+        write()
+        return 0
+    faults = drifted()
+    for name in faults:
+        print(f"docs/reference: {name} does not follow from the records; run `make bench`.")
+    return int(bool(faults))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,75 @@
+"""One row at a time into an empty table with a key: each insert is durable before the next."""
+
+from __future__ import annotations
+
+from importlib import import_module, metadata
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import omnigraph
+
+_INSERT = "query i($n: String) { insert Person { name: $n, age: 30, email: $n } }"
+_SCHEMA = "node Person { name: String @key  age: I32?  email: String? @unique }"
+
+
+class Inserter:
+    """OmniGraph."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._numbers = count()
+        self._held: Any = None
+
+    @staticmethod
+    def version() -> str:
+        return omnigraph.__version__
+
+    def start(self) -> None:
+        self._held = omnigraph.init(str(self.folder / "graph"), _SCHEMA)
+
+    def insert(self) -> None:
+        self._held.mutate(_INSERT, params={"n": f"person-{next(self._numbers)}"})
+
+
+class Cypher(Inserter):
+    package = ""
+
+    @classmethod
+    def version(cls) -> str:
+        return metadata.version(cls.package)
+
+    def start(self) -> None:
+        package = import_module(self.package)
+        self._held = package.Connection(package.Database(str(self.folder / "database")))
+        self._held.execute(
+            "CREATE NODE TABLE Person(name STRING PRIMARY KEY, age INT32, email STRING)"
+        )
+        self._insert = self._held.prepare("CREATE (:Person {name: $n, age: 30, email: $n})")
+
+    def insert(self) -> None:
+        self._held.execute(self._insert, {"n": f"person-{next(self._numbers)}"})
+
+
+class Kuzu(Cypher):
+    package = "kuzu"
+
+
+class Ladybug(Cypher):
+    package = "ladybug"
+
+
+class DuckDB(Inserter):
+    @staticmethod
+    def version() -> str:
+        return metadata.version("duckdb")
+
+    def start(self) -> None:
+        import duckdb
+
+        self._held = duckdb.connect(str(self.folder / "duck.db"))
+        self._held.execute("CREATE TABLE person(name TEXT PRIMARY KEY, age INT, email TEXT UNIQUE)")
+
+    def insert(self) -> None:
+        name = f"person-{next(self._numbers)}"
+        self._held.execute("INSERT INTO person VALUES (?, 30, ?)", (name, name))

@@ -1,0 +1,118 @@
+"""Search over documents: vector, text and both, over all of them and over those of one topic.
+
+Times come with recall: of the ten that belong there, how many were found. For vectors those are the
+ten with the least cosine distance, computed here; for both together, the ten of the fused rankings,
+from all distances and from our own ranking of texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import numpy as np
+
+from benchmarks.documents import Documents, document_set
+from benchmarks.measure import AGAIN, OURS, Findings, Measure
+from benchmarks.suites import Setting
+from benchmarks.workers import AbsentError, Worker
+
+CASES = (
+    ("hybrid", "topic", "vector + text + traversal"),
+    ("vector", "topic", "vector + traversal"),
+    ("text", "topic", "text + traversal"),
+    ("hybrid", "all", "vector + text, all documents"),
+    ("vector", "all", "vector, all documents"),
+)
+TARGETS = {("hybrid", "topic"): 10.0}
+RECALL = 0.98
+ROUNDS = 4
+QUERIES = 25  # of which recall is taken
+
+
+def run(setting: Setting) -> Findings:
+    documents = document_set(setting.scale, seed=setting.seed)
+    skipped: dict[str, str] = {}
+    with ExitStack() as stack:
+        workers: dict[str, Worker] = {}
+        for subject, system in ((OURS, "library"), ("lancedb", "lancedb"), (AGAIN, "library")):
+            try:
+                place = setting.folder / f"documents-{setting.scale:g}-{system}"
+                fresh = not place.exists()
+                place.mkdir(exist_ok=True)
+                worker = stack.enter_context(Worker(system, place))
+                worker.call("prepare", setting.scale, setting.seed)
+                if fresh:
+                    worker.call("fill")
+                    worker.call("settle")
+            except (AbsentError, RuntimeError) as reason:
+                skipped[subject] = str(reason).splitlines()[0][:120]
+                continue
+            workers[subject] = worker
+        measures = [m for case in CASES for m in _measures(case, workers, documents, setting)]
+        versions = {s: w.version for s, w in workers.items() if s not in (OURS, AGAIN)}
+    return Findings(measures, skipped, versions)
+
+
+def _measures(
+    case: tuple[str, str, str], workers: dict[str, Worker], documents: Documents, setting: Setting
+) -> list[Measure]:
+    kind, where, name = case
+    samples: dict[str, list[float]] = {s: [] for s in workers}
+    for worker in workers.values():  # warm: what is read once and kept has been read
+        worker.times("search_next", kind, where, seconds=60, most=90)
+    for _ in range(ROUNDS):
+        for subject, worker in workers.items():
+            times = worker.times("search_next", kind, where, seconds=0.4, most=30)
+            samples[subject] += [1000 * seconds for seconds in times]
+    target = TARGETS.get((kind, where)) if setting.scale == 1 else None
+    found = [Measure(name, "ms", samples, target=target)]
+    if kind == "text":
+        return found
+    recalls = {
+        s: [
+            _recall(kind, where, number, worker, workers[OURS], documents)
+            for number in range(QUERIES)
+        ]
+        for s, worker in workers.items()
+        if s != AGAIN
+    }
+    means = {s: [float(np.mean(values))] for s, values in recalls.items()}
+    found.append(Measure(f"recall, {name}", "of 1", means, target=RECALL, more=True))
+    return found
+
+
+def _recall(
+    kind: str, where: str, number: int, worker: Worker, ours: Worker, documents: Documents
+) -> float:
+    found = {slug for slug, _ in worker.call("search", kind, where, number)}
+    true = _TRUTH[kind](where, number, ours, documents)
+    return len(found & set(true)) / max(1, len(true))
+
+
+def _nearest(where: str, number: int, _: Worker, documents: Documents, most: int = 10) -> list[str]:
+    vector, _text, topic = documents.queries[number]
+    rows = np.arange(len(documents.topics))
+    if where == "topic":
+        rows = np.flatnonzero(documents.topics == int(topic.split("-")[1]))
+    chosen = documents.vectors[rows].astype(np.float64)
+    lengths = np.sqrt(np.einsum("ij,ij->i", chosen, chosen)) * np.linalg.norm(vector)
+    distances = 1.0 - np.einsum("ij,j->i", chosen, vector.astype(np.float64)) / lengths
+    return [f"d{rows[place]:07d}" for place in np.argsort(distances, kind="stable")[:most]]
+
+
+def _fused(where: str, number: int, ours: Worker, documents: Documents) -> list[str]:
+    """Reciprocal ranks of both rankings, each a hundred deep."""
+    vectors = _nearest(where, number, ours, documents, 100)
+    texts = ours.call("rank_texts", where, number, 100)
+    scores: dict[str, float] = {}
+    for ranking in (vectors, texts):
+        for place, slug in enumerate(ranking, 1):
+            scores[slug] = scores.get(slug, 0.0) + 1.0 / (60 + place)
+    return sorted(scores, key=lambda slug: (-round(scores[slug], 15), slug))[:10]
+
+
+_TRUTH: dict[str, Callable[[str, int, Worker, Documents], list[str]]] = {
+    "vector": _nearest,
+    "hybrid": _fused,
+}

@@ -1,0 +1,1 @@
+"""The steps of the tour, one file per subject."""

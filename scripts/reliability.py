@@ -1,0 +1,122 @@
+"""Render docs/reference/reliability.md from the figures of the last full run of `make crash`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+FIGURES = Path(__file__).resolve().parent.parent / "tests" / "crash" / "figures.json"
+Figures = Mapping[str, Any]
+
+INTRODUCTION = """\
+What `make crash` does to the program, and what came of it. Every campaign is a set
+of ordinary tests in `tests/crash`; `make test` runs a part of each. A failure names its seed, and
+the seed gives the same failure again: `python -m tests.universe 17` plays one universe.
+"""
+
+
+def render(note: str, figures: Figures) -> str:
+    parts = [note, "# Reliability", INTRODUCTION.rstrip(), _run(figures), *_sections(figures)]
+    return "\n\n".join(parts) + "\n"
+
+
+def load() -> Figures:
+    found: Figures = json.loads(FIGURES.read_text())
+    return found
+
+
+def _run(figures: Figures) -> str:
+    run = figures["run"]
+    where = f"{run['date']}, Python {run['python']}, {run['cores']} cores"
+    if not run["full"]:
+        return (
+            f"No full run has been kept yet. These figures ({where}) were put together from "
+            "separate runs of the parts, at the sizes of `make test` or below: the universes were "
+            "stopped early, and operations that failed at first were run again after a fix."
+        )
+    took = f", {run['minutes']} minutes" if run["minutes"] else ""
+    return f"Last full run: {where}{took}, no failure."
+
+
+def _sections(figures: Figures) -> Iterator[str]:
+    sweep = figures["crash sweep"]
+    yield "## Crash sweep"
+    yield (
+        "Every durable step of every operation (a control object written or removed, a Lance "
+        "commit, fork, restore or cleanup, a publish) is recorded; then the operation is killed "
+        "with SIGKILL just before and just after each step, recovered by another process, and "
+        "checked by a third. Recording fails when a visible file changes outside of a step. In "
+        "the second round the recovery itself is killed after each of its own steps."
+    )
+    yield (
+        f"{sweep['windows crossed']} of {sweep['windows known']} windows crossed "
+        f"({100 * sweep['windows crossed'] // max(1, sweep['windows known'])} %), and "
+        f"{sweep['second kills in recovery']} second kills inside a recovery."
+    )
+    yield _table(
+        ("operation", "steps", "windows", "crossed", "second kills"),
+        [
+            (e["operation"], e["steps"], e["known"], e["crossed"], e["in_recovery"])
+            for e in figures["by operation"]
+        ],
+    )
+    yield "## Fault sweep"
+    faults = figures["fault sweep"]
+    yield (
+        "The same steps, met by every fault: transient, permission, not found, precondition, disk "
+        "full, torn write, slow, and done with its answer lost. Only errors of ours may come out; "
+        "who was told that it is done finds it done, who was told that it failed finds nothing."
+    )
+    yield f"{faults['faults met']} faults met. What the operations answered:"
+    yield _table(
+        ("answer", "times"),
+        [("done" if name == "None" else f"`{name}`", n) for name, n in faults["raised"].items()],
+    )
+    yield "## Model universes, kills, isolation"
+    universes, kills = figures["universes"], figures["kill loop"]
+    isolation = figures["isolation"]
+    yield _table(
+        ("campaign", "size"),
+        [
+            (
+                "random programs by two handles and other processes against an in-memory model",
+                f"{universes['played']} universes, seeds {universes['seeds']}, "
+                f"{universes['operations']} operations, {universes['killed processes']} killed",
+            ),
+            (
+                "writers killed at random times; every acknowledged commit is there, whole, once",
+                f"{kills['cycles']} cycles, {kills['acknowledged commits']} acknowledged commits",
+            ),
+            (
+                "concurrent histories under a cycle checker: lost updates, fractured reads, write "
+                "skew, non-monotonic reads",
+                f"{isolation['histories']} histories, {isolation['transactions']} transactions",
+            ),
+        ],
+    )
+    yield "## Damaged objects and scarce resources"
+    yield _table(("damaged", "tries"), list(figures["damaged objects"].items()))
+    yield _table(("scarce", "what came of it"), [_resource(e) for e in figures["resources"]])
+    yield "## Planted bugs"
+    bugs = figures["planted bugs"]
+    yield (
+        f"{len(bugs)} mutants of the code that keeps data safe, each switched on by name "
+        "(`tests/mutants`). Each must be caught within 50 seeds."
+    )
+    yield _table(
+        ("bug", "room", "what it does", "caught by", "seed"),
+        [(b["name"], b["room"], b["what"], b["check"], b["seed"]) for b in bugs],
+    )
+
+
+def _resource(entry: Mapping[str, Any]) -> tuple[str, str]:
+    rest = {key: value for key, value in entry.items() if key != "what"}
+    return entry["what"], ", ".join(f"{key.replace('_', ' ')}: {v}" for key, v in rest.items())
+
+
+def _table(head: tuple[str, ...], rows: list[Any]) -> str:
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    lines += [f"| {' | '.join(str(cell) for cell in row)} |" for row in rows]
+    return "\n".join(lines)

@@ -1,0 +1,91 @@
+"""`omnigraph algorithm`: graph algorithms on Spark."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.apps import new_app
+from omnigraph.cli.options import (
+    Actor,
+    AsJson,
+    AtCommit,
+    AtTag,
+    AtTime,
+    AtVersion,
+    BranchOption,
+    Store,
+    parse_time,
+)
+from omnigraph.cli.pipeline import Conf, Master, Remote, spark_settings
+from omnigraph.cli.targets import Targeted, open_graph
+
+app = new_app()
+
+
+@app.command(cls=Targeted)
+def algorithm(
+    graph: Store,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="degree, components, pagerank, labels, triangles, paths or core.",
+        ),
+    ],
+    edges: Annotated[
+        list[str] | None,
+        typer.Option("--edge", metavar="TYPE", help="Only edges of this type; repeatable."),
+    ] = None,
+    weight: Annotated[
+        str | None, typer.Option(metavar="PROPERTY", help="Numeric property of the edges.")
+    ] = None,
+    sources: Annotated[
+        list[str] | None,
+        typer.Option("--from", metavar="TYPE/ID", help="Where paths start; repeatable."),
+    ] = None,
+    undirected: Annotated[
+        bool, typer.Option("--undirected", help="Let paths go both ways.")
+    ] = False,
+    rounds: Annotated[int | None, typer.Option(metavar="N", help="At most so many rounds.")] = None,
+    write: Annotated[
+        str | None, typer.Option(metavar="PROPERTY", help="Keep the result in this property.")
+    ] = None,
+    limit: Annotated[int, typer.Option(metavar="N", help="Print at most so many rows.")] = 1000,
+    branch: BranchOption = "main",
+    commit: AtCommit = None,
+    version: AtVersion = None,
+    at: AtTime = None,
+    tag: AtTag = None,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    actor: Actor = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a graph algorithm, on Spark."""
+    from omnigraph.cli.rendering import print_json, print_records
+    from omnigraph.cli.writes import print_write
+    from omnigraph.operations.algorithms import AlgorithmOptions
+
+    options = AlgorithmOptions(
+        edges=tuple(edges or ()),
+        weight=weight,
+        sources=tuple(sources or ()),
+        directed=not undirected,
+        rounds=rounds,
+        spark=spark_settings(master, remote, conf),
+    )
+    opened = open_graph(graph, branch, actor=actor, read_only=write is None, spark=True)
+    if write is not None:
+        print_write(opened.write_algorithm(name, write, options), as_json=as_json)
+        return
+    frame = opened.algorithm(
+        name, options, commit=commit, version=version, at=parse_time(at), tag=tag
+    )
+    rows = [row.asDict() for row in frame.orderBy("type", "id").limit(limit).collect()]
+    if as_json:
+        print_json({"rows": rows})
+    else:
+        print_records(rows, frame.columns)

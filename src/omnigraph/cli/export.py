@@ -1,0 +1,85 @@
+"""`omnigraph export`: a snapshot as files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.apps import new_app
+from omnigraph.cli.options import (
+    AsJson,
+    AtCommit,
+    AtTag,
+    AtTime,
+    AtVersion,
+    BranchOption,
+    Store,
+    parse_time,
+)
+from omnigraph.cli.pipeline import Conf, Master, Progress, Remote, listener, spark_settings
+from omnigraph.cli.targets import Targeted, open_graph
+from omnigraph.cli.terminal import binary_output, echo
+
+app = new_app()
+
+
+@app.command(cls=Targeted)
+def export(
+    graph: Store,
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACE", help="File (.jsonl), folder or s3:// address; - for standard output."
+        ),
+    ],
+    format: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="jsonl, parquet, arrow or csv.")
+    ] = None,
+    types: Annotated[
+        list[str] | None, typer.Option("--type", metavar="TYPE", help="Only this type; repeatable.")
+    ] = None,
+    engine: Annotated[str, typer.Option(metavar="NAME", help="embedded or spark.")] = "embedded",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="The place need not be empty.")
+    ] = False,
+    branch: BranchOption = "main",
+    commit: AtCommit = None,
+    version: AtVersion = None,
+    at: AtTime = None,
+    tag: AtTag = None,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    progress: Progress = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Write a snapshot out as JSONL, Parquet, Arrow or CSV."""
+    from omnigraph.cli.rendering import print_json
+
+    opened = open_graph(graph, branch, read_only=True, spark=engine == "spark")
+    at_time = parse_time(at)
+    if to == "-":
+        for piece in opened.export_lines(commit=commit, version=version, at=at_time, tag=tag):
+            binary_output().write(piece)
+        return
+    result = opened.export(
+        to,
+        format=format,
+        types=types or (),
+        engine=engine,
+        overwrite=overwrite,
+        commit=commit,
+        version=version,
+        at=at_time,
+        tag=tag,
+        spark=spark_settings(master, remote, conf),
+        progress=listener(progress),
+    )
+    if as_json:
+        shown = result.to_json()
+        print_json({"graph_commit_id": shown.pop("commit"), **shown})
+        return
+    for name, rows in result.rows.items():
+        echo(f"{name}: {rows}")
+    echo(f"commit {result.commit_id}")

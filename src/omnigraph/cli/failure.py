@@ -1,0 +1,73 @@
+"""How the program fails: what it prints about an error, and its exit code.
+
+    0  done                                  5  conflict: somebody else was faster
+    1  failed                                6  look first: outcome unknown, or recovery is due
+    2  wrong use of the program              7  denied
+    3  what was named does not exist         8  the schema, query or data is not valid
+    4  a condition of yours did not hold     9  a limit was reached
+                                           130  stopped with Ctrl-C
+
+Guarantees: errors go to standard error, so that standard output holds data alone; with `--json`
+an error is one JSON object, `{"error": {...}}`.
+"""
+
+from __future__ import annotations
+
+import json
+
+from omnigraph import errors
+from omnigraph.cli.terminal import echo, styled
+
+FAILED, INTERRUPTED = 1, 130
+
+# The first class that fits decides, so that the special ones stand before the general.
+_EXIT_CODES: tuple[tuple[type[errors.OmniGraphError], int], ...] = (
+    (errors.InvalidArgumentError, 2),
+    (errors.NotFoundError, 3),
+    (errors.PreconditionFailedError, 4),
+    (errors.ConflictError, 5),
+    (errors.AlreadyExistsError, 5),
+    (errors.CommitOutcomeUnknownError, 6),
+    (errors.RecoveryRequiredError, 6),
+    (errors.DeniedError, 7),
+    (errors.SourceError, 8),
+    (errors.InvalidDataError, 8),
+    (errors.LimitExceededError, 9),
+    (errors.CancelledError, INTERRUPTED),
+)
+
+
+def exit_code(error: errors.OmniGraphError) -> int:
+    """The exit code that tells a script what to do about an error."""
+    for kind, code in _EXIT_CODES:
+        if isinstance(error, kind):
+            return code
+    return FAILED
+
+
+def print_failure(error: errors.OmniGraphError, *, as_json: bool) -> None:
+    """Tell the reader what happened and what to do next."""
+    echo(json.dumps({"error": error.to_dict()}) if as_json else _as_text(error), err=True)
+
+
+def _as_text(error: errors.OmniGraphError) -> str:
+    lines = [f"{styled(f'error[{error.code}]:', 'error')} {error.message}"]
+    if isinstance(error, errors.SourceError) and error.diagnostics:
+        lines = [_finding(each) for each in error.diagnostics]  # they say it all, with places
+    if isinstance(error, errors.InvalidDataError):
+        lines += [f"  {each}" for each in error.violations]
+        unlisted = error.total - len(error.violations)
+        lines += [f"  and {unlisted} more"] if unlisted > 0 else []
+        rules = error.details.get("rules") or {}
+        if unlisted > 0 and rules:
+            lines.append(f"  by rule: {', '.join(f'{rule} {n}' for rule, n in rules.items())}")
+    if error.hint:
+        lines.append(f"{styled('hint:', 'hint')} {error.hint}")
+    return "\n".join(lines)
+
+
+def _finding(diagnostic: errors.Diagnostic) -> str:
+    lines = [str(diagnostic)]
+    lines += [f"    {line}" for line in (diagnostic.excerpt or "").splitlines()]
+    lines += [f"    {styled('hint:', 'hint')} {diagnostic.hint}"] if diagnostic.hint else []
+    return "\n".join(lines)

@@ -1,0 +1,56 @@
+"""Reading the files that commands are given, with errors that say what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from omnigraph.errors import InvalidArgumentError
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, `-` for standard input."""
+    if str(path) == "-":
+        return sys.stdin.read()
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise InvalidArgumentError(f"There is no file {path}.", hint="Check the path.") from error
+    except IsADirectoryError as error:
+        raise InvalidArgumentError(f"{path} is a directory, not a file.") from error
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(f"{path} is not UTF-8 text (byte {error.start}).") from error
+    except OSError as error:
+        raise InvalidArgumentError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def read_params(text: str | None, file: Path | None) -> dict[str, Any]:
+    """Query parameters from `--params` and `--params-file`; the former wins."""
+    params = _object(read_text(file), f"file {file}") if file else {}
+    if text is not None:
+        params.update(_object(text, "--params"))
+    return params
+
+
+def _object(text: str, source: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"The parameters in {source} are not JSON: {error}.",
+            hint='Write them as an object: \'{"name": "Ada"}\'.',
+        ) from error
+    if not isinstance(value, dict):
+        raise InvalidArgumentError(f"The parameters in {source} are not a JSON object.")
+    return value
+
+
+def require_file(path: Path) -> Path:
+    """The path, if there is a file at it."""
+    if not path.exists():
+        raise InvalidArgumentError(f"There is no file {path}.", hint="Check the path.")
+    if path.is_dir():
+        raise InvalidArgumentError(f"{path} is a directory, not a file.")
+    return path

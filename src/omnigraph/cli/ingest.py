@@ -1,0 +1,54 @@
+"""`omnigraph ingest`: write a file of rows, in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.apps import new_app
+from omnigraph.cli.mutate import IdempotencyKey, IfCommit, Message
+from omnigraph.cli.options import Actor, AsJson, BranchOption, Start, Store, Yes
+from omnigraph.cli.targets import Targeted, ask_consent, beginning, open_graph
+
+app = new_app()
+
+
+@app.command(cls=Targeted)
+def ingest(
+    graph: Store,
+    data: Annotated[
+        Path, typer.Option(metavar="FILE", help="Rows as JSONL envelopes, - for standard input.")
+    ],
+    mode: Annotated[
+        str, typer.Option(metavar="MODE", help="append, merge or overwrite.")
+    ] = "merge",
+    branch: BranchOption = "main",
+    start: Start = None,
+    message: Message = "",
+    if_commit: IfCommit = None,
+    idempotency_key: IdempotencyKey = None,
+    yes: Yes = False,
+    actor: Actor = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a file of rows as one commit, without Spark."""
+    import sys
+
+    from omnigraph.cli.files import require_file
+    from omnigraph.cli.writes import print_write
+
+    if mode == "overwrite":
+        ask_consent(graph, "replace rows", yes=yes)
+    source = sys.stdin.buffer.read() if str(data) == "-" else require_file(data)
+    opened = open_graph(graph, branch, actor=actor)
+    with beginning(opened, start):
+        result = opened.ingest(
+            source,
+            mode,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+        )
+    print_write(result, as_json=as_json)

@@ -1,0 +1,266 @@
+"""The `omnigraph` program: its list of commands, its global options, its way of failing.
+
+Commands are loaded when they are called. The list below therefore repeats the first line of each
+command's help; a contract test keeps the two equal.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, MutableMapping, Sequence
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+import omnigraph
+from omnigraph import errors, logs
+from omnigraph.cli import interrupt, invocation
+from omnigraph.cli.apps import new_app
+from omnigraph.cli.failure import INTERRUPTED, exit_code, print_failure
+from omnigraph.cli.starting import as_program
+from omnigraph.cli.terminal import echo, note
+from omnigraph.cli.values import quickened
+
+
+class Entry(NamedTuple):
+    """A command of the program: the module that holds it, and one line of help."""
+
+    module: str
+    summary: str
+
+
+COMMANDS: dict[str, Entry] = {
+    "init": Entry("omnigraph.cli.init", "Make an empty graph with a schema."),
+    "query": Entry("omnigraph.cli.query", "Run a read query and print its rows."),
+    "explain": Entry(
+        "omnigraph.cli.explain",
+        "Show how a read query would be answered, step by step.",
+    ),
+    "shell": Entry("omnigraph.cli.shell", "Talk to a graph: queries, mutations, commands."),
+    "mutate": Entry("omnigraph.cli.mutate", "Run a mutation as one commit."),
+    "ingest": Entry("omnigraph.cli.ingest", "Write a file of rows as one commit, without Spark."),
+    "load": Entry(
+        "omnigraph.cli.load",
+        "Load inputs of any size as one commit, on Spark.",
+    ),
+    "export": Entry(
+        "omnigraph.cli.export", "Write a snapshot out as JSONL, Parquet, Arrow or CSV."
+    ),
+    "algorithm": Entry("omnigraph.cli.algorithm", "Run a graph algorithm, on Spark."),
+    "embed": Entry(
+        "omnigraph.cli.embed",
+        "Make the vectors of @embed properties that are missing or out of date.",
+    ),
+    "spark": Entry(
+        "omnigraph.cli.spark",
+        "Keep a Spark session running, so that commands need not start one.",
+    ),
+    "branch": Entry("omnigraph.cli.branch", "Make, list, merge and delete branches."),
+    "commit": Entry("omnigraph.cli.commit", "Look at history, undo and repeat commits."),
+    "diff": Entry("omnigraph.cli.diff", "Show which entities differ between two states."),
+    "changes": Entry("omnigraph.cli.changes", "Follow what happens to a graph."),
+    "tag": Entry("omnigraph.cli.tag", "Name commits that must stay readable."),
+    "snapshot": Entry(
+        "omnigraph.cli.snapshot",
+        "Print what a snapshot holds.",
+    ),
+    "schema": Entry("omnigraph.cli.schema", "Show a graph's schema, and change it."),
+    "lint": Entry(
+        "omnigraph.cli.lint",
+        "Check schemas and queries, and say what is probably not meant.",
+    ),
+    "fmt": Entry(
+        "omnigraph.cli.fmt",
+        "Write schemas and queries in their one style; comments are kept.",
+    ),
+    "import": Entry(
+        "omnigraph.cli.import_",
+        "Make a new graph and fill it with an export, or with one state of another graph.",
+    ),
+    "copy": Entry(
+        "omnigraph.cli.copy",
+        "Copy a graph with branches, tags and history, while others use it.",
+    ),
+    "blob": Entry("omnigraph.cli.blob", "Look at blobs and read them."),
+    "stats": Entry(
+        "omnigraph.cli.stats",
+        "Count types, rows, bytes, files, index coverage and history.",
+    ),
+    "optimize": Entry(
+        "omnigraph.cli.optimize",
+        "Compact files, restore index coverage, build missing indexes.",
+    ),
+    "maintain": Entry(
+        "omnigraph.cli.maintain",
+        "Optimize what has fallen behind, once or for as long as it runs.",
+    ),
+    "cleanup": Entry(
+        "omnigraph.cli.cleanup",
+        "Remove history that a policy gives up, and what nothing points to.",
+    ),
+    "fsck": Entry(
+        "omnigraph.cli.fsck",
+        "Check that manifests, tables, indexes and constraints agree.",
+    ),
+    "repair": Entry(
+        "omnigraph.cli.repair",
+        "Settle tables that somebody moved past the manifest, and make a moved graph whole.",
+    ),
+    "recovery": Entry("omnigraph.cli.recovery", "See and finish interrupted writes."),
+    "alias": Entry(
+        "omnigraph.cli.alias",
+        "Ask a query by the name that your configuration gives it.",
+    ),
+    "profile": Entry("omnigraph.cli.profile", "Look at the profiles of your configuration."),
+    "login": Entry(
+        "omnigraph.cli.login",
+        "Keep a server's token in ~/.omnigraph/credentials.",
+    ),
+    "logout": Entry("omnigraph.cli.logout", "Forget a server's token."),
+    "completion": Entry(
+        "omnigraph.cli.completion",
+        "Print a script that lets a shell complete commands and options.",
+    ),
+    "version": Entry("omnigraph.cli.version", "Print the versions of OmniGraph and its parts."),
+}
+
+
+# The page of help, by what people want to do.
+SECTIONS: dict[str, Sequence[str]] = {
+    "Make and fill a graph": ("init", "ingest", "load", "import", "export", "copy", "embed"),
+    "Ask and change it": ("query", "explain", "shell", "mutate", "algorithm", "blob"),
+    "History": ("branch", "commit", "diff", "changes", "tag", "snapshot"),
+    "Schemas and queries": ("schema", "lint", "fmt"),
+    "Maintenance": ("stats", "optimize", "maintain", "cleanup", "fsck", "repair", "recovery"),
+    "You and this program": (
+        "alias",
+        "profile",
+        "login",
+        "logout",
+        "spark",
+        "completion",
+        "version",
+    ),
+}
+
+# Names that the elder program had, and still understands.
+RENAMED = {"read": "query", "change": "mutate", "check": "lint"}
+
+
+class _Commands(MutableMapping[str, Any]):
+    """What Typer sees as its dictionary of commands; a value is imported when it is asked for."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name in RENAMED:
+            note(f"warning: {name} is called {RENAMED[name]} now")
+            name = RENAMED[name]
+        if name not in self._loaded:
+            self._loaded[name] = get_command(import_module(COMMANDS[name].module).app)
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class _Program(TyperGroup):
+    """The outermost group, which knows its commands by name and one line of help only."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands()
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return quickened(super().get_params(ctx))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(len(name) for name in COMMANDS)
+        for title, names in _sections():
+            with formatter.section(title):
+                # Padded, so that the columns of all sections stand below each other.
+                formatter.write_dl([(f"{n:<{width}}", COMMANDS[n].summary) for n in names])
+
+
+def _sections() -> Iterator[tuple[str, Sequence[str]]]:
+    """All commands in the order of the page of help."""
+    yield from SECTIONS.items()
+    placed = {name for names in SECTIONS.values() for name in names}
+    rest = [name for name in COMMANDS if name not in placed]
+    if rest:
+        yield "More commands", rest
+
+
+app = new_app("A typed property-graph database on Lance tables.", name="omnigraph", cls=_Program)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        echo(f"omnigraph {omnigraph.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _configure(
+    log_level: Annotated[
+        str | None,
+        typer.Option(metavar="LEVEL", help=f"Log to standard error: {', '.join(logs.LEVELS)}."),
+    ] = None,
+    log_json: Annotated[
+        bool, typer.Option("--log-json", help="Log one JSON object per line.")
+    ] = False,
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            "-v",
+            is_eager=True,
+            callback=_print_version,
+            help="Print the version of OmniGraph.",
+        ),
+    ] = False,
+) -> None:
+    if log_level is not None or log_json:
+        logs.configure(log_level or "warning", as_json=log_json)
+    if os.environ.get("OMNIGRAPH_FAULTS"):
+        import_module("omnigraph.faults")  # refuses a malformed variable before any work begins
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the program and return its exit code."""
+    if "_OMNIGRAPH_COMPLETE" in os.environ:
+        from typer._completion_classes import completion_init
+
+        completion_init()  # a shell is asking which words may come next
+    try:
+        with invocation.running():
+            get_command(app).main(list(arguments), prog_name="omnigraph")
+    except errors.OmniGraphError as error:
+        print_failure(error, as_json="--json" in arguments)
+        return exit_code(error)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except SystemExit as end:  # Typer ends a run this way, a successful one too
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def main() -> None:
+    """The console script."""
+    as_program()
+    interrupt.install()
+    sys.exit(run(sys.argv[1:]))

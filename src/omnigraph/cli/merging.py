@@ -1,0 +1,123 @@
+"""What `omnigraph branch merge` does and prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.cli.commit import record
+from omnigraph.cli.rendering import print_json
+from omnigraph.cli.terminal import echo
+from omnigraph.errors import InvalidArgumentError, MergeConflictError
+
+if TYPE_CHECKING:
+    from omnigraph.engines.spark.settings import SparkSettings
+    from omnigraph.graph import Graph
+    from omnigraph.model.conflict import MergeConflict
+    from omnigraph.operations.merge import MergePreview
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How conflicts are decided, as the command line says it."""
+
+    strategy: str
+    strategies: dict[str, str]
+    granularity: str
+    resolutions: str | None
+    engine: str | None = None
+    spark: SparkSettings | None = None
+
+    def as_arguments(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def by_type(pairs: Sequence[str]) -> dict[str, str]:
+    """`Person=ours` and the like, as a mapping."""
+    found = {}
+    for pair in pairs:
+        name, equals, side = pair.partition("=")
+        if not equals or not name:
+            raise InvalidArgumentError(
+                f"{pair!r} names no type and side.", hint="Write it as Person=ours."
+            )
+        found[name] = side
+    return found
+
+
+def show_preview(
+    graph: Graph, source: str, choices: Choices, file: Path | None, *, as_json: bool
+) -> None:
+    """Print what a merge would do."""
+    preview = graph.preview_merge(source, **choices.as_arguments())
+    _write_conflicts(preview.conflicts, file)
+    if as_json:
+        print_json(_preview_record(preview))
+        return
+    echo(f"{preview.outcome}: {source} into {graph.branch_name}, from {preview.base_commit}")
+    for name, counts in preview.counts.items():
+        echo(f"{name}: " + ", ".join(f"{n} {verb}" for verb, n in asdict(counts).items() if n))
+    for conflict in preview.conflicts:
+        echo(f"conflict[{conflict.kind}]: {conflict.message}")
+
+
+def run(
+    graph: Graph,
+    source: str,
+    choices: Choices,
+    file: Path | None,
+    *,
+    delete_branch: bool,
+    message: str,
+    as_json: bool,
+) -> None:
+    """Merge, and print what became of it."""
+    try:
+        result = graph.merge(
+            source, **choices.as_arguments(), delete_branch=delete_branch, message=message
+        )
+    except MergeConflictError:
+        if file is not None:
+            preview = graph.preview_merge(source, **choices.as_arguments())
+            _write_conflicts(preview.conflicts, file)
+        raise
+    if as_json:
+        print_json(
+            {
+                "outcome": str(result.outcome),
+                "source": source,
+                "target": result.target,
+                "commit": record(result.commit),
+                "branch_deleted": result.source_deleted,
+                "branch_delete_error": result.delete_error,
+            }
+        )
+        return
+    echo(f"{result.outcome}: {source} into {result.target}, commit {result.commit.id}")
+    if result.source_deleted:
+        echo(f"deleted {source}")
+    elif result.delete_error:
+        echo(f"{source} was kept: {result.delete_error}", err=True)
+
+
+def _write_conflicts(conflicts: Sequence[MergeConflict], file: Path | None) -> None:
+    from omnigraph.operations.merging.resolutions import write_conflicts
+
+    if file is not None:
+        file.write_text(write_conflicts(conflicts), encoding="utf-8")
+        echo(f"wrote {len(conflicts)} conflicts to {file}", err=True)
+
+
+def _preview_record(preview: MergePreview) -> dict[str, Any]:
+    from omnigraph.operations.merging.resolutions import conflict_to_dict
+
+    return {
+        "outcome": str(preview.outcome),
+        "source": preview.source,
+        "target": preview.target,
+        "base_commit": preview.base_commit,
+        "counts": {name: asdict(counts) for name, counts in preview.counts.items()},
+        "conflicts": [conflict_to_dict(conflict) for conflict in preview.conflicts],
+    }

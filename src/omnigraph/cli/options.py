@@ -1,0 +1,62 @@
+"""Arguments and options that several commands share, and what they turn into.
+
+Guarantees: the same word means the same thing in every command.
+Deliberately absent: which graph is meant; `targets` finds that out.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli import suggesting
+from omnigraph.errors import InvalidArgumentError
+
+Store = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="GRAPH",
+        help="The graph: a path, file://, s3://, or a name from your configuration.",
+        show_default=False,
+        autocompletion=suggesting.stores,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+BranchOption = Annotated[str, typer.Option("--branch", metavar="NAME", help="Branch to work on.")]
+Start = Annotated[
+    str | None,
+    typer.Option("--from", metavar="BRANCH", help="Begin the branch there, if it does not exist."),
+]
+Actor = Annotated[
+    str | None, typer.Option("--as", metavar="ACTOR", help="Who is recorded as the author.")
+]
+Message = Annotated[str, typer.Option("--message", "-m", metavar="TEXT", help="Why.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask, also where the graph is not local.")]
+AtCommit = Annotated[
+    str | None,
+    typer.Option(
+        "--commit", "--snapshot", metavar="ID", help="Commit, or the beginning of its id."
+    ),
+]
+AtVersion = Annotated[
+    int | None, typer.Option("--version", metavar="N", help="Version of the branch.")
+]
+AtTime = Annotated[
+    str | None, typer.Option("--at", metavar="TIME", help="Moment, as 2026-11-16T09:30:00Z.")
+]
+AtTag = Annotated[str | None, typer.Option("--tag", metavar="NAME", help="Tag.")]
+
+
+def parse_time(text: str | None) -> datetime | None:
+    """A moment as a person writes it; without a zone it is UTC."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"{text!r} is not a moment in time.", hint="Write it as 2026-11-16T09:30:00Z."
+        ) from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,96 @@
+"""What the commands of the Spark pipeline share: how to reach Spark, and progress on the screen."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from omnigraph.cli import progress
+from omnigraph.cli.terminal import echo, note
+from omnigraph.progress import Progress as Moment
+
+if TYPE_CHECKING:
+    from omnigraph.engines.spark.progress import ProgressEvent
+    from omnigraph.engines.spark.settings import SparkSettings
+
+Master = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Spark master: local[4], spark://host:7077, yarn, k8s://…; default: the resident "
+        "session if one runs, else local[*].",
+    ),
+]
+Remote = Annotated[
+    str | None, typer.Option(metavar="URL", help="Spark Connect endpoint: sc://host:15002.")
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="NAME=VALUE", help="Spark setting; may be repeated."),
+]
+Progress = Annotated[
+    str,
+    typer.Option(
+        metavar="FORM", help="Progress on standard error: auto (if it is a terminal), json or none."
+    ),
+]
+
+
+def spark_settings(master: str | None, remote: str | None, conf: list[str] | None) -> SparkSettings:
+    """Which Spark a command uses: what was named, else the resident session if there is one."""
+    from omnigraph.engines.spark.settings import parse_config, read_settings
+
+    settings = read_settings(master, remote, parse_config(";".join(conf or ())))
+    return _with_resident(settings) if settings.is_open else settings
+
+
+def spark_for(
+    engine: str, master: str | None, remote: str | None, conf: list[str] | None
+) -> SparkSettings | None:
+    """Which Spark a command uses, started already; None for another engine."""
+    if engine != "spark":
+        return None
+    from omnigraph.engines.spark.session import get_session
+
+    settings = spark_settings(master, remote, conf)
+    get_session(settings)  # before the graph is opened: from a process that is still small
+    return settings
+
+
+def _with_resident(settings: SparkSettings) -> SparkSettings:
+    from omnigraph.engines.spark.resident import find_resident
+
+    found = find_resident()
+    if found.usable is not None:
+        endpoint = found.usable.endpoint(shared=not settings.config)
+        return replace(settings, remote=endpoint, resident=True)
+    if found.unusable is not None:
+        text = f"The resident Spark session is not used: {found.unusable}."
+        note(f"{text} Make a new one: omnigraph spark stop, then omnigraph spark start.")
+    return settings
+
+
+def listener(form: str) -> Callable[[ProgressEvent], None] | None:
+    """What to do with progress events."""
+    if form == "json":
+        return _print_json
+    if form == "none" or not sys.stderr.isatty():
+        return None
+    return _show
+
+
+def _print_json(event: ProgressEvent) -> None:
+    echo(json.dumps({"progress": event.to_json()}), err=True)
+
+
+def _show(event: ProgressEvent) -> None:
+    """On the program's own line; bytes say more of a stage than its tasks."""
+    done, total = event.tasks_done, event.tasks
+    if event.bytes is not None and event.bytes_total:
+        done, total = event.bytes, event.bytes_total
+    progress.hear(Moment(event.stage, done, total, event.rows, event.bytes))

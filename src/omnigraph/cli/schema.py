@@ -1,0 +1,94 @@
+"""`omnigraph schema`: show a graph's schema, and change it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from omnigraph.cli.apps import new_app
+from omnigraph.cli.options import Actor, AsJson, BranchOption, Store
+from omnigraph.cli.targets import Targeted, open_graph
+from omnigraph.cli.terminal import echo
+
+if TYPE_CHECKING:
+    from omnigraph.lang.pg.steps import MigrationPlan
+
+app = new_app("Show a graph's schema, and change it.")
+
+SchemaFile = Annotated[
+    Path, typer.Option("--schema", metavar="FILE", help="The new schema, a .pg file.")
+]
+AllowDataLoss = Annotated[
+    bool, typer.Option("--allow-data-loss", help="Remove what is dropped at once and for good.")
+]
+
+
+@app.command(cls=Targeted)
+def show(graph: Store, branch: BranchOption = "main", as_json: AsJson = False) -> None:
+    """Print the schema that a branch has accepted."""
+    from omnigraph.cli.rendering import print_json
+
+    opened = open_graph(graph, branch, read_only=True)
+    text = opened.schema()
+    if as_json:
+        print_json({"schema_hash": opened.snapshot().catalog.hash, "source": text})
+    else:
+        echo(text, nl=False)
+
+
+@app.command(cls=Targeted)
+def plan(
+    graph: Store,
+    schema: SchemaFile,
+    branch: BranchOption = "main",
+    allow_data_loss: AllowDataLoss = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a new schema would change, step by step; changes nothing."""
+    from omnigraph.cli.files import read_text
+    from omnigraph.cli.rendering import print_json
+
+    opened = open_graph(graph, branch, read_only=True)
+    planned = opened.plan_schema(
+        read_text(schema), allow_data_loss=allow_data_loss, file=str(schema)
+    )
+    if as_json:
+        print_json(planned.to_dict())
+        return
+    _print_plan(planned.plan)
+    for name, rows in planned.rows.items():
+        echo(f"{name} holds {rows} rows")
+
+
+@app.command(cls=Targeted)
+def apply(
+    graph: Store,
+    schema: SchemaFile,
+    branch: BranchOption = "main",
+    allow_data_loss: AllowDataLoss = False,
+    message: Annotated[str, typer.Option("--message", "-m", metavar="TEXT", help="Why.")] = "",
+    actor: Actor = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a new schema the branch's own, with all that its data needs, in one commit."""
+    from omnigraph.cli.files import read_text
+    from omnigraph.cli.rendering import print_json
+
+    opened = open_graph(graph, branch, actor=actor)
+    change = opened.apply_schema(
+        read_text(schema), allow_data_loss=allow_data_loss, message=message, file=str(schema)
+    )
+    commit_id = change.commit.id if change.commit else None
+    if as_json:
+        print_json({**change.plan.to_dict(), "graph_commit_id": commit_id})
+        return
+    _print_plan(change.plan)
+    echo(f"applied in commit {commit_id}" if commit_id else "the schema is accepted already")
+
+
+def _print_plan(plan: MigrationPlan) -> None:
+    for step in plan.steps:
+        mode = f", {step.mode}" if step.mode else ""
+        echo(f"{step.tier:<12}{step.code}  {step.entity}: {step.message}{mode}")

@@ -1,0 +1,70 @@
+"""`omnigraph snapshot`: what a query would read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.cli.apps import new_app
+from omnigraph.cli.options import (
+    AsJson,
+    AtCommit,
+    AtTag,
+    AtTime,
+    AtVersion,
+    BranchOption,
+    Store,
+    parse_time,
+)
+from omnigraph.cli.targets import Listing, open_graph
+
+if TYPE_CHECKING:
+    from omnigraph.model.snapshot import Snapshot
+
+app = new_app()
+
+
+@app.command(cls=Listing)
+def snapshot(
+    graph: Store,
+    branch: BranchOption = "main",
+    commit: AtCommit = None,
+    version: AtVersion = None,
+    at: AtTime = None,
+    tag: AtTag = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what a snapshot holds."""
+    from omnigraph.cli.rendering import print_json, print_records, print_remark
+
+    found = open_graph(graph, branch, read_only=True).snapshot(
+        commit=commit, version=version, at=parse_time(at), tag=tag
+    )
+    types = _types(found)
+    if as_json:
+        print_json(
+            {
+                "graph_commit_id": found.commit_id,
+                "graph_branch": found.branch,
+                "graph_manifest_version": found.sequence,
+                "schema_hash": found.catalog.hash,
+                "types": types,
+            }
+        )
+        return
+    print_remark(f"{found.branch} at {found.commit_id} (version {found.sequence})")
+    print_records(types, ("kind", "type", "entities", "version"))
+
+
+def _types(found: Snapshot) -> list[dict[str, Any]]:
+    rows = []
+    for table in found.catalog.tables():
+        version = found.table(table.id)
+        rows.append(
+            {
+                "kind": str(table.kind),
+                "type": table.name,
+                "entities": version.rows if version else 0,
+                "version": version.version if version else None,
+            }
+        )
+    return rows

@@ -1,0 +1,46 @@
+"""A quick start: what a command does not need is not imported.
+
+pyarrow looks for pandas as soon as it converts a Python list, and pandas takes longer to import
+than everything else together. The program handles no frames of pandas except on Spark, so it
+hides pandas: whoever looks for it learns that it is not installed.
+
+Guarantees: only in the program's own process, never in somebody's Python; never once pandas or
+PySpark is imported, so that Spark finds what it needs also where a command decides late to use it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+_is_program = False
+
+
+class _Hidden(MetaPathFinder):
+    """Finds nothing under one name, before anybody else can find something."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname == self._name and "pyspark" not in sys.modules:
+            raise ModuleNotFoundError(f"{fullname} is hidden from this command", name=fullname)
+        return None
+
+
+def as_program() -> None:
+    """Declare that this process is the command line and nothing else."""
+    global _is_program
+    _is_program = True
+
+
+def without_pandas() -> None:
+    """Hide pandas from pyarrow and lance."""
+    hidden = any(isinstance(finder, _Hidden) for finder in sys.meta_path)
+    if _is_program and not hidden and "pandas" not in sys.modules:
+        sys.meta_path.insert(0, _Hidden("pandas"))

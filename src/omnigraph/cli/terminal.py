@@ -1,0 +1,46 @@
+"""Words on the terminal: data on standard output, everything else on standard error.
+
+Guarantees: a progress line never mixes with other words; colour appears on a terminal alone, and
+never when NO_COLOR is set; `--quiet` silences notes, not data and not failures.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import BinaryIO
+
+import typer
+
+from omnigraph.cli import invocation, progress
+
+# What a piece of text is, and how it looks.
+_LOOKS = {"error": {"fg": "red", "bold": True}, "hint": {"fg": "cyan"}, "head": {"bold": True}}
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print data, or with `err` something that must be said."""
+    progress.clear()
+    typer.echo(text, err=err, nl=nl)
+
+
+def note(text: str) -> None:
+    """Say something on the side, unless nobody wants to hear it."""
+    if not invocation.current().quiet:
+        echo(text, err=True)
+
+
+def binary_output() -> BinaryIO:
+    """Standard output for bytes."""
+    progress.clear()
+    return sys.stdout.buffer
+
+
+def styled(text: str, look: str, *, err: bool = True) -> str:
+    """Text in a look of its own, where the stream is a terminal."""
+    return typer.style(text, **_LOOKS[look]) if has_colour(err=err) else text  # type: ignore[arg-type]
+
+
+def has_colour(*, err: bool) -> bool:
+    stream = sys.stderr if err else sys.stdout
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

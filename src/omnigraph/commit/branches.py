@@ -1,0 +1,251 @@
+"""Making, renaming and deleting branches.
+
+    __refs/<name>.json     what a name means: a branch id, and where that branch began
+    __deleted/<id>.json    who deleted a branch and when; what is left of it is reclaimed later
+
+Guarantees: a branch appears and disappears with one object write; what a crash leaves behind is
+unreachable and is reclaimed by `orphans`; a name can be used again at once, since ids are not. A
+name is only ever taken away under the writer lock of the branch that it means, so that nobody
+takes away a name that somebody else has just given to another branch.
+Deliberately absent: copying data, and removing any. A branch begins as a list of table versions;
+when it ends, its manifest stays for the branches and tags that began on it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from omnigraph import faults
+from omnigraph.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    InvalidArgumentError,
+    StorageError,
+    StoragePreconditionError,
+)
+from omnigraph.history.decoding import decoding, read_fields, whole
+from omnigraph.history.log import Line, commit_at
+from omnigraph.history.refs import (
+    MAIN,
+    Branch,
+    branch_path,
+    check_name,
+    decode_branch,
+    list_branches,
+    read_branch,
+    renamed_away,
+)
+from omnigraph.history.rows import BranchState, Fork, encode_checkpoint, encode_state
+from omnigraph.model.ulid import new_ulid
+from omnigraph.storage.locks import LockToken, writer_lock
+from omnigraph.storage.root import GraphRoot
+
+DELETED = "__deleted"
+log = logging.getLogger(__name__)
+
+
+def create_branch(root: GraphRoot, name: str, line: Line, sequence: int, actor: str) -> Branch:
+    """Begin a branch at the commit of that sequence on a line."""
+    check_name(name)
+    return begin_branch(root, name, line, sequence, actor)
+
+
+def begin_branch(root: GraphRoot, name: str, line: Line, sequence: int, actor: str) -> Branch:
+    """The same with any name, also one that nobody sees."""
+    _make_free(root, name, actor)
+    faults.hit("branch.before_create")
+    branch = _begin(root, name, line, sequence, actor)
+    faults.hit("branch.after_manifest_fork")
+    _register(root, branch)
+    faults.hit("branch.after_create")
+    return branch
+
+
+def delete_branch(root: GraphRoot, name: str, actor: str, *, with_children: bool = False) -> Branch:
+    """Delete a branch. Branches that began on it are kept; unless told, they prevent it."""
+    if name == MAIN:
+        raise InvalidArgumentError("The branch main cannot be deleted.")
+    with _held(root, name, actor, "delete branch") as (branch, token):
+        if not with_children:
+            _refuse_children(root, branch)
+        faults.hit("branch.before_delete")
+        _bury(root, branch, actor)
+        _forget_old_name(root, branch)
+        token.check()
+        root.objects.delete(branch_path(name))
+        faults.hit("branch.after_ref_delete")
+    faults.hit("branch.after_delete")
+    return branch
+
+
+def rename_branch(root: GraphRoot, old: str, new: str, actor: str) -> Branch:
+    """Give a branch another name. Between the steps it has the old name or the new, never both."""
+    check_name(new)
+    if MAIN in (old, new):
+        raise InvalidArgumentError("The branch main keeps its name, and no other takes it.")
+    read_branch(root, old)
+    _make_free(root, new, actor)
+    with _held(root, old, actor, "rename branch") as (branch, token):
+        faults.hit("branch.before_rename")
+        _forget_old_name(root, branch)
+        renamed = replace(branch, name=new, renaming_to=None, renamed_from=old)
+        root.objects.put(branch_path(old), replace(branch, renaming_to=new).to_bytes())
+        faults.hit("branch.after_rename_mark")
+        try:
+            _register(root, renamed)
+        except AlreadyExistsError:
+            root.objects.put(branch_path(old), replace(branch, renaming_to=None).to_bytes())
+            raise
+        faults.hit("branch.after_rename_create")
+        token.check()
+        _leave_quietly(root, old)
+    faults.hit("branch.after_rename")
+    return renamed
+
+
+def replace_branch(root: GraphRoot, name: str, by: Branch, head: str, actor: str) -> Branch:
+    """Let a name mean another branch from now on, which gives up its own name for it. Nothing
+    happens unless the branch still stands at the commit `head`."""
+    with _held(root, name, actor, "rebase branch") as (branch, token):
+        if Line(root, branch.id).state.head.id != head:
+            raise ConflictError(f"The branch {name!r} got commits while it was being rebased.")
+        faults.hit("branch.before_replace")
+        _forget_old_name(root, branch)
+        root.objects.delete(branch_path(by.name))
+        token.check()
+        replaced = replace(by, name=name)
+        root.objects.put(branch_path(name), replaced.to_bytes())
+        faults.hit("branch.after_replace")
+        _bury_quietly(root, branch, actor)
+    return replaced
+
+
+def was_deleted(root: GraphRoot, branch_id: str) -> int | None:
+    """When a branch was deleted, in microseconds, or None."""
+    found = root.objects.get_or_none(f"{DELETED}/{branch_id}.json")
+    if found is None:
+        return None
+    with decoding(
+        f"The note that branch {branch_id} was deleted",
+        hint=f"Restore {DELETED}/{branch_id}.json from a backup, or delete it; then what is left "
+        "of the branch goes a little later.",
+    ):
+        return whole(read_fields(found.data)["deleted_at_us"])
+
+
+@contextmanager
+def _held(
+    root: GraphRoot, name: str, actor: str, operation: str
+) -> Iterator[tuple[Branch, LockToken]]:
+    """Hold the writer lock of the branch that a name means, and go on meaning it."""
+    branch = read_branch(root, name)
+    with writer_lock(root.objects, branch.id, owner=actor, operation=operation) as token:
+        now = read_branch(root, name)
+        if now.id != branch.id:
+            raise ConflictError(
+                f"The branch {name!r} was deleted and made anew by somebody else.",
+                hint="Look at the new branch before you repeat this.",
+            )
+        yield now, token
+
+
+def _make_free(root: GraphRoot, name: str, actor: str) -> None:
+    """Raise if the name is taken. A name that a rename left half-way is given up for good."""
+    found = None if name == MAIN else root.objects.get_or_none(branch_path(name))
+    if name != MAIN and found is None:
+        return
+    leftover = decode_branch(found.data, name) if found else None
+    if leftover is None or not renamed_away(root, leftover):
+        raise _taken(name)
+    with writer_lock(root.objects, leftover.id, owner=actor, operation="rename branch"):
+        _drop_leftover(root, name, leftover.id)
+
+
+def _forget_old_name(root: GraphRoot, branch: Branch) -> None:
+    """Take away what an interrupted rename left at the old name, lest it come to life again when
+    the new name goes. The caller holds the branch's lock."""
+    if branch.renamed_from is not None:
+        _drop_leftover(root, branch.renamed_from, branch.id)
+
+
+def _leave_quietly(root: GraphRoot, old: str) -> None:
+    """The new name counts by now, whether or not the old reference could be taken away."""
+    try:
+        root.objects.delete(branch_path(old))
+    except StorageError as error:
+        log.warning("the old name %r could not be given up yet: %s", old, error)
+
+
+def _drop_leftover(root: GraphRoot, name: str, branch_id: str) -> None:
+    found = root.objects.get_or_none(branch_path(name))
+    if found is None:
+        return
+    leftover = decode_branch(found.data, name)
+    if leftover.id == branch_id and renamed_away(root, leftover):
+        root.objects.delete(branch_path(name))
+
+
+def _register(root: GraphRoot, branch: Branch) -> None:
+    try:
+        root.objects.create(branch_path(branch.name), branch.to_bytes())
+    except StoragePreconditionError as error:
+        raise _taken(branch.name) from error
+
+
+def _refuse_children(root: GraphRoot, branch: Branch) -> None:
+    children = [other.name for other in list_branches(root) if other.parent_id == branch.id]
+    if children:
+        raise ConflictError(
+            f"The branch {branch.name!r} has branches that began on it: {', '.join(children)}.",
+            retryable=False,
+            hint="Delete those first, or allow it; they keep what they need of it.",
+            children=children,
+        )
+
+
+def _bury(root: GraphRoot, branch: Branch, actor: str) -> None:
+    note = {"name": branch.name, "actor": actor, "deleted_at_us": time.time_ns() // 1000}
+    root.objects.put(f"{DELETED}/{branch.id}.json", json.dumps(note, sort_keys=True).encode())
+
+
+def _bury_quietly(root: GraphRoot, branch: Branch, actor: str) -> None:
+    """Its name means another branch by now; unburied, what is left of it only goes later."""
+    try:
+        _bury(root, branch, actor)
+    except StorageError as error:
+        log.warning("the branch %s could not be noted as deleted: %s", branch.id, error)
+
+
+def _begin(root: GraphRoot, name: str, line: Line, sequence: int, actor: str) -> Branch:
+    commit = commit_at(line, sequence)
+    tables = line.tables_after(sequence)
+    fork = line.state.fork
+    elders = (fork.branch_id, *fork.elders) if fork else ()
+    state = BranchState(
+        tables=tables,
+        recent=(commit,),
+        checkpoints=(encode_checkpoint(sequence, commit.schema_hash, tables),),
+        fork=Fork(line.branch_id, sequence, elders),
+        fence=0,
+    )
+    branch = Branch(
+        name=name,
+        id=new_ulid().lower(),
+        parent_id=line.branch_id,
+        fork_commit=commit.id,
+        fork_sequence=sequence,
+        ancestors=(line.branch_id, *elders),
+        created_at_us=time.time_ns() // 1000,
+        actor=actor,
+    )
+    root.manifest(branch.id).create(encode_state(state))
+    return branch
+
+
+def _taken(name: str) -> AlreadyExistsError:
+    return AlreadyExistsError(f"There is a branch {name!r} already.", branch=name)

@@ -1,0 +1,302 @@
+"""The door: a proposal goes in, a commit comes out, or nothing at all happens.
+
+    lock → heal → check → arm the sidecar → land the tables → publish → disarm → unlock
+
+Guarantees: between arming and disarming the operation can be finished or undone by anybody who
+comes after; before arming nothing has happened; a requirement that failed is named; an error says
+whether the commit can still come to be.
+Deliberately absent: retries of whole operations. Who prepared the proposal prepares it again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+from omnigraph import faults
+from omnigraph.commit import journal, keys
+from omnigraph.commit.checks import (
+    check_requirements,
+    refuse_drift,
+    refuse_gone,
+    refuse_repeats,
+    refuse_strangers,
+)
+from omnigraph.commit.journal import Sidecar, TableIntent
+from omnigraph.commit.publish import Claim, claim, number, publish
+from omnigraph.commit.recovery import heal
+from omnigraph.errors import (
+    CommitOutcomeUnknownError,
+    ConflictError,
+    OmniGraphError,
+    ReadSetChangedError,
+    RecoveryRequiredError,
+    StorageError,
+    StorageUnknownError,
+)
+from omnigraph.history.log import Line
+from omnigraph.history.refs import Branch, read_branch
+from omnigraph.model.commit import Commit, CommitKind, Proposal
+from omnigraph.model.snapshot import TableVersion
+from omnigraph.model.ulid import new_ulid
+from omnigraph.storage.landing import (
+    has_drifted,
+    is_fresh,
+    land,
+    landed_version,
+    later_ids,
+    transaction_id,
+)
+from omnigraph.storage.locks import LockToken, writer_lock
+from omnigraph.storage.root import GraphRoot
+
+LOCK_TIMEOUT_MS = 30_000
+log = logging.getLogger(__name__)
+
+
+def commit(
+    root: GraphRoot, proposal: Proposal, *, lock_timeout_ms: int = LOCK_TIMEOUT_MS
+) -> Commit:
+    """Publish a proposal. Returns the commit, or that of an earlier call with the same key."""
+    refuse_repeats(proposal)
+    branch = read_branch(root, proposal.base.branch)
+    faults.hit("commit.before_lock")
+    with _locked(root, branch, proposal.actor, proposal.kind, lock_timeout_ms) as token:
+        line = _entered(root, branch, token)
+        earlier = keys.earlier_outcome(line, proposal.idempotency_key)
+        return earlier or _admit(root, line, proposal, token)[0]
+
+
+def commit_all(
+    root: GraphRoot, proposal: Proposal, *, lock_timeout_ms: int = LOCK_TIMEOUT_MS
+) -> list[Commit]:
+    """The same for a proposal of one or more commits, which become visible at once. A key that
+    was used before is a conflict: whoever prepared the proposal looks up what became of it."""
+    refuse_repeats(proposal)
+    branch = read_branch(root, proposal.base.branch)
+    faults.hit("commit.before_lock")
+    with _locked(root, branch, proposal.actor, proposal.kind, lock_timeout_ms) as token:
+        line = _entered(root, branch, token)
+        _refuse_used_keys(line, proposal)
+        return _admit(root, line, proposal, token)
+
+
+def commit_prepared(
+    root: GraphRoot,
+    branch_name: str,
+    actor: str,
+    kind: CommitKind,
+    prepare: Callable[[Line], Proposal | None],
+    *,
+    lock_timeout_ms: int = LOCK_TIMEOUT_MS,
+) -> list[Commit]:
+    """Have a proposal prepared while the lock is held, so that nobody can come between."""
+    branch = read_branch(root, branch_name)
+    faults.hit("commit.before_lock")
+    with _locked(root, branch, actor, kind, lock_timeout_ms) as token:
+        line = _entered(root, branch, token)
+        proposal = prepare(line)
+        if proposal is None:
+            return []
+        refuse_repeats(proposal)
+        _refuse_used_keys(line, proposal)
+        return _admit(root, line, proposal, token)
+
+
+def _locked(
+    root: GraphRoot, branch: Branch, actor: str, kind: CommitKind, timeout_ms: int
+) -> AbstractContextManager[LockToken]:
+    return writer_lock(
+        root.objects, branch.id, owner=actor, operation=str(kind), timeout_ms=timeout_ms
+    )
+
+
+def _entered(root: GraphRoot, branch: Branch, token: LockToken) -> Line:
+    """The branch as it stands now that we hold its lock."""
+    faults.hit("commit.after_lock")
+    refuse_gone(root, branch)
+    return heal(root, Line(root, branch.id), token)
+
+
+def _refuse_used_keys(line: Line, proposal: Proposal) -> None:
+    used = [proposal.idempotency_key, *(one.idempotency_key for one in proposal.also)]
+    if any(keys.earlier_outcome(line, key) is not None for key in used):
+        raise ReadSetChangedError("The request has been carried out before.")
+
+
+def _admit(root: GraphRoot, line: Line, proposal: Proposal, token: LockToken) -> list[Commit]:
+    check_requirements(line, proposal)
+    refuse_strangers(proposal.staged, line.branch_id)
+    refuse_drift(root, proposal.staged, line.branch_id)
+    planned = plan_commits(line, proposal)
+    for one in planned:
+        keys.remember(root, line, one)
+    return _carry_out(root, line, proposal, planned, claim(line, token))
+
+
+def plan_commits(line: Line, proposal: Proposal) -> list[Commit]:
+    """A proposal's commits, each on top of the one before."""
+    first = plan_commit(line, proposal)
+    others = [
+        replace(
+            first,
+            id=new_ulid(),
+            parents=(),
+            actor=one.actor,
+            kind=one.kind,
+            message=one.message,
+            changes=(),
+            dropped=(),
+            idempotency_key=one.idempotency_key,
+            details=one.details,
+        )
+        for one in proposal.also
+    ]
+    return number(line, [first, *others])
+
+
+def plan_commit(line: Line, proposal: Proposal) -> Commit:
+    """The commit as it will be published if nothing else comes first."""
+    head = line.state.head
+    merged = (proposal.merged_parent,) if proposal.merged_parent else ()
+    return Commit(
+        id=new_ulid(),
+        sequence=head.sequence + 1,
+        parents=(head.id, *merged),
+        branch=proposal.base.branch,
+        actor=proposal.actor,
+        kind=proposal.kind,
+        message=proposal.message,
+        created_at_us=max(time.time_ns() // 1000, head.created_at_us + 1, proposal.after_us + 1),
+        schema_hash=proposal.schema_hash or head.schema_hash,
+        changes=_changes(proposal),
+        dropped=proposal.dropped,
+        idempotency_key=proposal.idempotency_key,
+        details=proposal.details,
+    )
+
+
+def _changes(proposal: Proposal) -> tuple[TableVersion, ...]:
+    """The tables' versions after the commit: what was staged, and what is taken over as it is."""
+    landed = tuple(landed_version(staged) for staged in proposal.staged)
+    written = {version.table_id for version in landed}
+    taken = [version for version in proposal.adopted if version.table_id not in written]
+    return (*landed, *taken)
+
+
+def _carry_out(
+    root: GraphRoot, line: Line, proposal: Proposal, planned: Sequence[Commit], claimed: Claim
+) -> list[Commit]:
+    if not proposal.staged:
+        return _publish(line, proposal, planned, claimed)
+    sidecar = _sidecar(line.branch_id, planned, proposal)
+    etag = journal.arm(root, sidecar)
+    _land_all(root, sidecar, proposal, etag, claimed.token)
+    try:
+        published = _publish(line, proposal, planned, claimed)
+    except (ConflictError, StorageError) as error:
+        raise _unsettled(sidecar) from error
+    _disarm_quietly(root, sidecar)
+    return published
+
+
+def _publish(
+    line: Line, proposal: Proposal, planned: Sequence[Commit], claimed: Claim
+) -> list[Commit]:
+    faults.hit("commit.before_publish")
+    published = publish(line, planned, claimed, lambda now: check_requirements(now, proposal))
+    faults.hit("commit.after_publish")
+    return published
+
+
+def _sidecar(branch_id: str, planned: Sequence[Commit], proposal: Proposal) -> Sidecar:
+    return Sidecar(
+        id=planned[0].id,
+        branch_id=branch_id,
+        branch=planned[0].branch,
+        commits=tuple(planned),
+        tables=tuple(
+            TableIntent(
+                table_id=staged.table_id,
+                path=staged.path,
+                fork=staged.fork,
+                expected=staged.base.version if staged.base else 0,
+                transaction=transaction_id(staged),
+                fresh=is_fresh(staged),
+                then=later_ids(staged),
+            )
+            for staged in proposal.staged
+        ),
+        needs_confirmation=planned[0].kind is CommitKind.MERGE,
+    )
+
+
+def _land_all(
+    root: GraphRoot, sidecar: Sidecar, proposal: Proposal, etag: str, token: LockToken
+) -> None:
+    """Land every table. A failure that certainly moved nothing takes the sidecar back; after any
+    other the sidecar stays for recovery."""
+    landed = 0
+    try:
+        # Held now, so whoever takes the lock from us later finds the sidecar and fences us off.
+        token.check()
+        for write in proposal.staged:
+            faults.hit("commit.before_table")
+            land(root, write)
+            landed += 1
+            faults.hit("commit.after_table")
+        if sidecar.needs_confirmation:
+            journal.confirm(root, sidecar, etag)
+    except (ConflictError, StorageError) as error:
+        if landed == 0 and _nothing_landed(root, proposal, error):
+            _disarm_quietly(root, sidecar)
+            raise
+        if _may_roll_forward(sidecar, landed, error):
+            raise _unsettled(sidecar) from error
+        raise _half_way(sidecar) from error
+
+
+def _may_roll_forward(sidecar: Sidecar, landed: int, error: OmniGraphError) -> bool:
+    """Whether recovery may find that every table arrived."""
+    missing = len(sidecar.tables) - landed
+    if isinstance(error, StorageUnknownError):
+        return missing <= 1
+    return missing == 0 and not sidecar.needs_confirmation
+
+
+def _nothing_landed(root: GraphRoot, proposal: Proposal, error: OmniGraphError) -> bool:
+    """Whether the first table still stands where the write found it, for certain."""
+    if isinstance(error, StorageUnknownError):
+        return False
+    try:
+        return not has_drifted(root, proposal.staged[0])
+    except StorageError:
+        return False
+
+
+def _half_way(sidecar: Sidecar) -> RecoveryRequiredError:
+    return RecoveryRequiredError(
+        f"Operation {sidecar.id} was interrupted half-way; nothing of it is visible.",
+        hint="Open the graph read-write; that rolls it back.",
+        operation_id=sidecar.id,
+    )
+
+
+def _unsettled(sidecar: Sidecar) -> CommitOutcomeUnknownError:
+    return CommitOutcomeUnknownError(
+        f"Commit {sidecar.id} was written, and it is not known to be visible.",
+        hint="The next write or read-write open settles it; look the commit up after that, before "
+        "you repeat the write.",
+        commit_id=sidecar.id,
+    )
+
+
+def _disarm_quietly(root: GraphRoot, sidecar: Sidecar) -> None:
+    """The commit stands whether or not its sidecar could be deleted; the next writer cleans up."""
+    try:
+        journal.disarm(root, sidecar)
+    except StorageError as error:
+        log.warning("the recovery record %s could not be deleted: %s", sidecar.id, error)

@@ -1,0 +1,81 @@
+"""Bringing a graph of an older format up to date, when it is opened read-write.
+
+Each step turns one format into the next. A branch's manifest is stamped last, so a step that was
+interrupted is simply taken again; the steps themselves must therefore be repeatable.
+
+Guarantees: under the writer lock of each branch, so of two openers one does the work; before
+anything reads branches; a graph of a newer format is refused, read-only or not; one that is up to
+date costs one look.
+Deliberately absent: going back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from omnigraph import faults
+from omnigraph.errors import FormatError, GraphNotFoundError, StorageNotFoundError
+from omnigraph.history.refs import MAIN
+from omnigraph.storage.locks import writer_lock
+from omnigraph.storage.manifest import FORMAT_VERSION
+from omnigraph.storage.reclaiming import manifest_ids
+from omnigraph.storage.root import GraphRoot
+
+log = logging.getLogger(__name__)
+Migration = Callable[[GraphRoot, str], None]
+
+
+def _stamp_only(root: GraphRoot, branch_id: str) -> None:
+    """Format 0 is a manifest from before formats were written down; its rows are those of 1."""
+
+
+MIGRATIONS: Mapping[int, Migration] = {0: _stamp_only}
+
+
+def bring_up_to_date(root: GraphRoot, actor: str, known: int = FORMAT_VERSION) -> bool:
+    """Migrate every manifest that is older than `known`. Returns whether anything was done."""
+    found = _format_of(root, MAIN)
+    if found > known:
+        raise FormatError(
+            f"The graph has format {found}; this release knows formats up to {known}.",
+            found=found,
+            known=known,
+        )
+    if found == known:
+        return False
+    # Main comes last: while its stamp is old, the graph counts as not yet migrated.
+    others = [branch_id for branch_id in manifest_ids(root) if branch_id != MAIN]
+    for branch_id in (*others, MAIN):
+        with writer_lock(root.objects, branch_id, owner=actor, operation="upgrade"):
+            _migrate(root, branch_id, known)
+    return True
+
+
+def _migrate(root: GraphRoot, branch_id: str, known: int) -> None:
+    # Read again under the lock: another opener may have done it while we waited.
+    found = _format_of(root, branch_id)
+    while found < known:
+        migration = MIGRATIONS.get(found)
+        if migration is None:
+            raise FormatError(
+                f"This release cannot bring format {found} up to date.",
+                hint="Open the graph once with an older release that knows this format.",
+                found=found,
+                known=known,
+            )
+        faults.hit("upgrade.before_step")
+        migration(root, branch_id)
+        faults.hit("upgrade.before_stamp")
+        root.manifest(branch_id).stamp(found + 1)
+        faults.hit("upgrade.after_stamp")
+        log.info("branch %s of %s is now in format %d", branch_id, root.uri, found + 1)
+        found += 1
+    root.forget(branch_id)
+
+
+def _format_of(root: GraphRoot, branch_id: str) -> int:
+    try:
+        return root.manifest(branch_id).format_version()
+    except StorageNotFoundError as error:
+        raise GraphNotFoundError(f"No graph was found at {root.uri}.") from error

@@ -1,0 +1,73 @@
+"""Idempotency keys: the second request with a key gets the outcome of the first.
+
+    __keys/<branch id>/<hash of the key>.json     which commit the key stands for
+
+The record is written before the commit, under the branch's lock, and names the commit by the id
+and sequence that it will have. Whether that commit came to be, the history says: a record whose
+commit is not there belongs to a writer that died too early, and is simply overwritten.
+
+Guarantees: one read to ask, one write to remember, however long the history; a key never expires
+while its branch lives.
+Deliberately absent: comparing requests. A key means the request that used it first.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+
+from omnigraph.errors import InvalidArgumentError
+from omnigraph.history.decoding import decoding, read_fields, text, whole
+from omnigraph.history.log import Line
+from omnigraph.history.rows import TAIL_COMMITS
+from omnigraph.model.commit import Commit
+from omnigraph.storage.root import GraphRoot
+
+DIRECTORY = "__keys"
+MAX_KEY_BYTES = 1024
+
+
+def earlier_outcome(line: Line, key: str | None) -> Commit | None:
+    """The commit on this branch that used the key, if there is one."""
+    if key is None:
+        return None
+    if not key or len(key.encode("utf-8", "replace")) > MAX_KEY_BYTES:
+        raise InvalidArgumentError(f"An idempotency key has 1 to {MAX_KEY_BYTES} bytes.")
+    if key != key.encode("utf-8", "replace").decode():
+        raise InvalidArgumentError("An idempotency key holds half a character.")
+    found = line.root.objects.get_or_none(_path(line, key))
+    if found is None:
+        return None
+    commit_id, planned = _decode(found.data, key)
+    # A commit may land a little later than planned when others were published in between.
+    newest = min(line.state.head.sequence, planned + TAIL_COMMITS)
+    for commit in line.own_commits(newest, planned):
+        if commit.id == commit_id:
+            return commit
+    return None
+
+
+def remember(root: GraphRoot, line: Line, planned: Commit) -> None:
+    """Note which commit the key will stand for. The caller holds the branch's lock."""
+    if planned.idempotency_key is None:
+        return
+    record = {
+        "key": planned.idempotency_key,
+        "commit_id": planned.id,
+        "sequence": planned.sequence,
+    }
+    data = json.dumps(record, sort_keys=True).encode()
+    root.objects.put(_path(line, planned.idempotency_key), data)
+
+
+def _decode(data: bytes, key: str) -> tuple[str, int]:
+    with decoding(
+        f"The record of the idempotency key {key!r}",
+        hint="Look whether the request was carried out, then delete the record or use another key.",
+    ):
+        record = read_fields(data)
+        return text(record["commit_id"]), whole(record["sequence"])
+
+
+def _path(line: Line, key: str) -> str:
+    return f"{DIRECTORY}/{line.branch_id}/{sha256(key.encode()).hexdigest()}.json"

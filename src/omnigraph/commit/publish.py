@@ -1,0 +1,140 @@
+"""Publishing: the moment at which commits become visible.
+
+Guarantees: one compare-and-set on the branch's manifest; lineage and table versions land in the
+same write; a stale lock token never publishes; when the store's answer is lost, the manifest is
+asked what happened before anybody is told; time never runs backwards along a branch, whatever the
+clocks of its writers say.
+Deliberately absent: moving tables (`door`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from omnigraph.errors import (
+    CommitOutcomeUnknownError,
+    ConflictError,
+    ReadSetChangedError,
+    StorageError,
+    StorageTransientError,
+    StorageUnknownError,
+)
+from omnigraph.history.log import Line
+from omnigraph.history.rows import advance, encode_state
+from omnigraph.model.commit import Commit
+from omnigraph.storage.locks import LockToken
+
+# How often a publish is repeated when somebody else publishes in between or the store fails.
+PUBLISH_ATTEMPTS = 5
+_PAUSE_S = 0.02
+_PASSING = (StorageTransientError, StorageUnknownError)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to publish on a branch: a held lock, and the fence seen when it was taken."""
+
+    token: LockToken
+    fence: int
+
+
+def claim(line: Line, token: LockToken) -> Claim:
+    # A graph that was copied without its locks counts tokens from one again; the fence that it
+    # brought along still holds.
+    return Claim(token, max(token.token, line.state.fence))
+
+
+def publish(
+    line: Line,
+    commits: Sequence[Commit],
+    claimed: Claim,
+    recheck: Callable[[Line], None],
+) -> list[Commit]:
+    """Make `commits` the newest of the line; returns them as they were published.
+
+    `recheck` must raise when the line's newer state no longer allows the commits.
+    """
+    for attempt in range(1, PUBLISH_ATTEMPTS + 1):
+        claimed.token.check()
+        _refuse_stale(line, claimed)
+        numbered = number(line, commits)
+        state, sealed = advance(line.state, numbered, claimed.fence)
+        try:
+            line.root.manifest(line.branch_id).publish(line.image, encode_state(state), sealed)
+        except (ConflictError, StorageError) as error:
+            before, line = line, _look_again(line, numbered, error)
+            published = _published(line, numbered)
+            if published is not None:
+                return published
+            _judge(error, attempt, numbered)
+            if line.image.version != before.image.version:
+                recheck(line)
+        else:
+            return numbered
+    raise ConflictError(
+        f"The branch was published by others {PUBLISH_ATTEMPTS} times in a row.",
+        hint="Try again when fewer writers are at work.",
+    )
+
+
+def number(line: Line, commits: Sequence[Commit]) -> list[Commit]:
+    """Put commits on top of the line's head: sequence, first parent and least time follow from
+    it."""
+    numbered: list[Commit] = []
+    parent = line.state.head
+    for commit in commits:
+        parent = replace(
+            commit,
+            sequence=parent.sequence + 1,
+            parents=(parent.id, *commit.parents[1:]),
+            created_at_us=max(commit.created_at_us, parent.created_at_us + 1),
+        )
+        numbered.append(parent)
+    return numbered
+
+
+def _refuse_stale(line: Line, claimed: Claim) -> None:
+    if claimed.fence < line.state.fence:
+        raise ReadSetChangedError(
+            "Another writer took over the branch while this one was paused; nothing was published.",
+            token=claimed.fence,
+            fence=line.state.fence,
+        )
+
+
+def _look_again(line: Line, commits: Sequence[Commit], error: Exception) -> Line:
+    """The line as it is after a publish that seems to have failed."""
+    try:
+        return Line(line.root, line.branch_id)
+    except StorageError as unreadable:
+        raise _unknown(commits) from (error if isinstance(error, StorageError) else unreadable)
+
+
+def _published(line: Line, commits: Sequence[Commit]) -> list[Commit] | None:
+    """The commits as the line holds them, or None when it does not."""
+    wanted = {commit.id for commit in commits}
+    oldest = commits[0].sequence
+    held = [c for c in line.own_commits(line.state.head.sequence, oldest) if c.id in wanted]
+    return held[::-1] if len(held) == len(wanted) else None
+
+
+def _judge(error: Exception, attempt: int, commits: Sequence[Commit]) -> None:
+    """Return when it makes sense to try again: a repeated publish is harmless, since at most one
+    of the two can win."""
+    if isinstance(error, ConflictError):
+        return
+    if attempt < PUBLISH_ATTEMPTS and isinstance(error, _PASSING):
+        time.sleep(_PAUSE_S * 2**attempt)
+        return
+    if isinstance(error, StorageUnknownError):
+        raise _unknown(commits) from error
+    raise error
+
+
+def _unknown(commits: Sequence[Commit]) -> CommitOutcomeUnknownError:
+    last = commits[-1].id
+    return CommitOutcomeUnknownError(
+        f"The store did not say whether commit {last} was published.", commit_id=last
+    )

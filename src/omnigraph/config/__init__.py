@@ -1,0 +1,11 @@
+"""The operator's own configuration: who they are, and what they address when they say nothing.
+
+    operator      `~/.omnigraph/config.yaml` as values
+    scope         which graph an address, a profile or the defaults mean
+    credentials   tokens of servers, in a file that only its owner can read
+    connecting    a graph by its name
+
+Guarantees: nothing here is needed to use a graph by its address, and no room below reads it; a
+file that is not there is an empty one; keys that this version does not know are told and ignored.
+Deliberately absent: anything that belongs to a team. That is the cluster's configuration.
+"""

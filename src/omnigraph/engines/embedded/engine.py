@@ -1,0 +1,145 @@
+"""The embedded engine: statistics, runs and explanations.
+
+Guarantees: safe to share between threads; one cache of columns and adjacency per engine, within its
+byte budget; a run reads exactly its snapshot.
+Deliberately absent: resolving snapshots and compiling queries, which `operations` conducts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+
+from omnigraph.engines.base import DEFAULT_OPTIONS, Options
+from omnigraph.engines.embedded import projecting
+from omnigraph.engines.embedded.cache import ByteCache
+from omnigraph.engines.embedded.execute import Execution
+from omnigraph.engines.embedded.frame import Frame
+from omnigraph.engines.embedded.lineage import Lineage
+from omnigraph.engines.embedded.run import Run
+from omnigraph.engines.explaining import Explanation
+from omnigraph.engines.expressions.shapes import declared, last_projection, schema_of
+from omnigraph.model.catalog import EdgeType, NodeType
+from omnigraph.model.result import Result
+from omnigraph.model.snapshot import Snapshot
+from omnigraph.plan.operators import Access, Branch, Expand, Operator, Reduce
+from omnigraph.plan.planner import Plan
+from omnigraph.plan.statistics import Statistics, from_snapshot
+from omnigraph.plan.trees import operators
+from omnigraph.storage.reading import open_table
+
+_STATISTICS = 256
+# A branch on fewer rows than this asks the indexes of its edges.
+_FEW_ANCHORS = 1000
+# Up to this many rows, a query ends before anybody could interrupt it.
+_MANY_ROWS = 50_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Traits:
+    """What running a plan needs to know of it, found out once."""
+
+    edges: list[str]
+    is_long: bool
+
+
+class EmbeddedEngine:
+    """Runs plans in this process."""
+
+    name = "embedded"
+
+    def __init__(self, cache_bytes: int | None = None) -> None:
+        self.cache = ByteCache(cache_bytes)
+        self._lineage = Lineage()
+        self._known: WeakKeyDictionary[Plan, _Traits] = WeakKeyDictionary()
+        self._statistics: dict[tuple[str, str, str], Statistics] = {}
+
+    def statistics(self, snapshot: Snapshot) -> Statistics:
+        """Row counts from the snapshot, indexes from its tables; read once per commit."""
+        key = (snapshot.root, snapshot.commit_id, snapshot.catalog.hash)
+        found = self._statistics.get(key)
+        if found is None:
+            found = from_snapshot(snapshot, _indexed(snapshot))
+            if len(self._statistics) >= _STATISTICS:
+                self._statistics.clear()
+            if snapshot.commit_id:
+                self._statistics[key] = found
+        return found
+
+    def _traits(self, plan: Plan) -> _Traits:
+        found = self._known.get(plan)
+        if found is None:
+            found = self._known[plan] = _Traits(_edges_walked(plan.root), _may_be_long(plan.root))
+        return found
+
+    def run(
+        self,
+        plan: Plan,
+        snapshot: Snapshot,
+        params: Mapping[str, Any],
+        options: Options = DEFAULT_OPTIONS,
+    ) -> Result:
+        """The rows of a plan. Matching happens now, fetching what is returned when it is read."""
+        run = Run(snapshot, params, self.cache, options, self._lineage)
+        execution = Execution(run, options.profile)
+        root, columns = last_projection(plan)
+        traits = self._traits(plan)
+
+        def match() -> Frame:
+            run.adopt(traits.edges)
+            return execution.rows_of(root)
+
+        frame = run.bounds.listening(match) if traits.is_long else match()
+        schema = schema_of(declared(plan), snapshot.catalog)
+        made: Iterator[pa.RecordBatch] = projecting.batches(columns, frame, schema, run)
+        return Result(
+            schema,
+            made,
+            commit_id=snapshot.commit_id,
+            branch=snapshot.branch,
+            explanation=Explanation(plan, self.name, execution.actuals),
+        )
+
+
+def _may_be_long(root: Operator) -> bool:
+    """Whether a plan touches more rows than a moment is enough for."""
+    return any(operator.rows > _MANY_ROWS for operator in operators(root))
+
+
+def _edges_walked(root: Operator) -> list[str]:
+    """The edge types whose adjacency a plan is going to use."""
+    found: dict[str, None] = {}
+    for operator in operators(root):
+        if isinstance(operator, Expand) and operator.access is Access.ADJACENCY:
+            found.update(dict.fromkeys(step.edge for step in operator.traversal.steps))
+        if isinstance(operator, Reduce) and operator.input.rows > _FEW_ANCHORS:
+            found.update(dict.fromkeys(_edges_of(operator.branch)))
+    return list(found)
+
+
+def _edges_of(branch: Branch) -> Iterator[str]:
+    for step in branch.traversal.steps:
+        yield step.edge
+    for child in branch.children:
+        yield from _edges_of(child)
+
+
+def _indexed(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """(type, property) pairs that some index of the snapshot's tables covers, fully or not."""
+    for table in snapshot.catalog.tables():
+        version = snapshot.table(table.id)
+        if version is None:
+            continue
+        names = _names_by_column(table)
+        for index in open_table(snapshot.root, version).indexes():
+            if index.column in names:
+                yield table.name, names[index.column]
+
+
+def _names_by_column(table: NodeType | EdgeType) -> dict[str, str]:
+    plain = {name: name for name in ("id", "src", "dst")}
+    return {**plain, **{p.column: p.name for p in table.properties}}

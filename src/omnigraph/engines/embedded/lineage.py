@@ -1,0 +1,149 @@
+"""Later versions of a table from earlier ones: what a commit changed, instead of everything anew.
+
+The engine remembers the table versions that it has opened. When a version descends from one of
+them and little lies between, numbering, ids and adjacency of the old one are carried over, and only
+the rows that the delta names are looked at.
+
+Guarantees: what is carried over equals what would be built from nothing; where the bookkeeping does
+not reach, or too much has changed, there is no ancestor, and all is built from nothing.
+Deliberately absent: the data themselves, which the cache may have dropped meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engines.embedded.numbering import Array, Numbering
+from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN
+from omnigraph.model.snapshot import TableVersion
+from omnigraph.storage.deltas import delta_size, descends, row_delta
+from omnigraph.storage.reading import ROW_ID
+from omnigraph.storage.root import GraphRoot
+
+if TYPE_CHECKING:
+    from omnigraph.engines.embedded.resident import Resident
+
+_TABLES = 4096
+_VERSIONS_PER_TABLE = 4
+# Beyond this share of a table, carrying over costs more than building anew.
+_LARGEST_SHARE = 8
+_CARRIED = (ID_COLUMN, SRC_COLUMN, DST_COLUMN)
+
+
+@dataclass(frozen=True, eq=False)
+class Delta:
+    """Rows that a version has written since an ancestor, and rows that it has lost.
+
+    `inserted` and `updated` have `_rowid` and those of `id`, `src`, `dst` that the table has.
+    `moved_from` has the row id of each updated row in the ancestor, `removed` those of rows whose
+    id is gone.
+    """
+
+    inserted: pa.Table
+    updated: pa.Table
+    moved_from: Array
+    removed: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Ancestor:
+    """An earlier version and the way from it."""
+
+    resident: Resident
+    delta: Delta
+
+
+class Lineage:
+    """The versions that an engine has seen, by table."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: OrderedDict[tuple[str, str], list[Resident]] = OrderedDict()
+
+    def remember(self, root: str, resident: Resident) -> None:
+        if resident.table is None:
+            return
+        key = (root, resident.table.version.path)
+        with self._lock:
+            known = self._seen.setdefault(key, [])
+            self._seen.move_to_end(key)
+            if resident not in known:
+                known.append(resident)
+            del known[:-_VERSIONS_PER_TABLE]
+            while len(self._seen) > _TABLES:
+                self._seen.popitem(last=False)
+
+    def ancestor(self, root: str, resident: Resident) -> Ancestor | None:
+        """The nearest earlier version from which this one descends by a small change."""
+        assert resident.table is not None
+        version = resident.table.version
+        with self._lock:
+            known = list(self._seen.get((root, version.path), ()))
+        known.sort(key=_number, reverse=True)
+        for older in known:
+            if older is resident or _number(older) >= version.version or not older.is_numbered:
+                continue
+            delta = _small_delta(root, older, version)
+            if delta is not None:
+                return Ancestor(older, delta)
+        return None
+
+
+def _number(resident: Resident) -> int:
+    return 0 if resident.table is None else resident.table.version.version
+
+
+def _small_delta(root: str, older: Resident, version: TableVersion) -> Delta | None:
+    assert older.table is not None
+    before = older.table.version
+    place = GraphRoot.at(root)
+    if not descends(place, before, version):
+        return None
+    if delta_size(place, before, version) * _LARGEST_SHARE > version.rows:
+        return None
+    columns = [name for name in _CARRIED if older.has(name)]
+    found = row_delta(place, before, version, columns)
+    return None if found is None else _delta(found.written, found.older, columns)
+
+
+def _delta(written: pa.Table, older: pa.Table, columns: list[str]) -> Delta:
+    """Rows are told apart by their ids: a writer may give an updated row a new row id."""
+    rows = written.select([*columns, ROW_ID]).combine_chunks()
+    new, old = rows.column(ID_COLUMN), older.column(ID_COLUMN)
+    before = pc.index_in(new, value_set=old.combine_chunks()).combine_chunks()
+    known = before.is_valid()
+    row_ids: Array = older.column(ROW_ID).to_numpy()
+    return Delta(
+        rows.filter(pc.invert(known)),
+        rows.filter(known),
+        row_ids[before.drop_null().to_numpy()],
+        row_ids[~pc.is_in(old, value_set=new.combine_chunks()).to_numpy()],
+    )
+
+
+def continued(before: Numbering, delta: Delta, key: object) -> Numbering | None:
+    """The numbering of a version from its ancestor's; None when holes would waste too many."""
+    fresh = delta.inserted.column(ROW_ID).to_numpy()
+    moved = delta.updated.column(ROW_ID).to_numpy()
+    size = before.size + len(fresh)
+    row_ids: Array | None = None
+    stays = before.row_ids is None and np.array_equal(moved, delta.moved_from)
+    if not stays or not np.array_equal(fresh, np.arange(before.size, size)):
+        row_ids = np.concatenate([before.all_row_ids(), fresh])
+        row_ids[before.to_numbers(delta.moved_from)] = moved
+    alive = before.alive
+    if alive is not None or len(delta.removed):
+        alive = np.ones(size, bool)
+        if before.alive is not None:
+            alive[: before.size] = before.alive
+        alive[before.to_numbers(delta.removed)] = False
+        if np.count_nonzero(alive) * 4 < size * 3:
+            return None
+    return Numbering(size, row_ids, alive, continues=key)

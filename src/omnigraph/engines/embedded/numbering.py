@@ -1,0 +1,116 @@
+"""Dense numbers for the rows of a table version, and the row ids that storage knows them by.
+
+A version that is numbered from nothing has its numbers in the order of row ids. A later version may
+continue the numbers of an earlier one: a row keeps its number for as long as its id lives, new rows
+come at the end, and removed rows leave a hole that `alive` marks.
+
+Guarantees: arrays by number have `size` places; equal row ids have equal numbers.
+Deliberately absent: what the rows hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+NOBODY = -1  # the number of no row
+
+
+@dataclass(frozen=True, eq=False)
+class Numbering:
+    """`row_ids` None: number and row id are the same. `alive` None: there are no holes."""
+
+    size: int
+    row_ids: Array | None = None
+    alive: Array | None = None
+    # The version whose numbers these continue: what is known by its numbers holds here, too.
+    continues: Hashable | None = None
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.int32 if self.size < 2**31 else np.int64)
+
+    @cached_property
+    def rows(self) -> int:
+        return self.size if self.alive is None else int(np.count_nonzero(self.alive))
+
+    @property
+    def nbytes(self) -> int:
+        held = (self.row_ids, self.alive)
+        return 64 + sum(array.nbytes for array in held if array is not None)
+
+    def everything(self) -> Array:
+        """The numbers of all rows, ascending."""
+        if self.alive is not None:
+            return np.flatnonzero(self.alive).astype(self.dtype)
+        return np.arange(self.size, dtype=self.dtype)
+
+    def to_numbers(self, row_ids: Array) -> Array:
+        """Numbers of row ids that this version holds."""
+        if self.row_ids is None:
+            return row_ids.astype(self.dtype)
+        ascending, numbers = self._by_row_id
+        places = np.searchsorted(ascending, row_ids)
+        return (places if numbers is None else numbers.take(places)).astype(self.dtype)
+
+    @cached_property
+    def _by_row_id(self) -> tuple[Array, Array | None]:
+        """The row ids, ascending, and their numbers; None when the numbers ascend as well."""
+        assert self.row_ids is not None
+        if bool(np.all(self.row_ids[1:] > self.row_ids[:-1])):
+            return self.row_ids, None
+        # Almost in order already, which a stable sort is quick with.
+        numbers = np.argsort(self.row_ids, kind="stable")
+        return self.row_ids[numbers], numbers
+
+    def all_row_ids(self) -> Array:
+        """The row id of every number, those of holes included."""
+        return np.arange(self.size, dtype=np.uint64) if self.row_ids is None else self.row_ids
+
+    def places(self, row_ids: Array) -> Array | None:
+        """Where values in the order of these row ids go; None when they are in place already."""
+        numbers = self.to_numbers(row_ids)
+        if len(numbers) == self.size and bool(np.all(numbers[1:] > numbers[:-1])):
+            return None
+        places = np.full(self.size, NOBODY, np.int64)
+        places[numbers] = np.arange(len(numbers))
+        return places
+
+    def to_row_ids(self, numbers: Array) -> Array:
+        if self.row_ids is None:
+            return numbers.astype(np.uint64)
+        found: Array = self.row_ids[numbers]
+        return found
+
+
+def number_rows(row_ids: Array) -> Numbering:
+    """A numbering from the row ids of a version, in any order."""
+    size = len(row_ids)
+    if size == 0:
+        return Numbering(0)
+    if not bool(np.all(row_ids[1:] > row_ids[:-1])):
+        row_ids = np.sort(row_ids)
+    dense = int(row_ids[0]) == 0 and int(row_ids[-1]) == size - 1
+    return Numbering(size, None if dense else row_ids)
+
+
+def distinct(numbers: Array) -> tuple[Array, Array | None]:
+    """Each number once, ascending, and each row's place among them; None when it is its own."""
+    if bool(np.all(numbers[1:] > numbers[:-1])):
+        return numbers, None
+    return np.unique(numbers, return_inverse=True)
+
+
+def pick(values: Array, numbers: Array, missing: int) -> Array:
+    """`values` by number, with `missing` for `NOBODY`."""
+    if not len(values):
+        return np.full(len(numbers), missing, values.dtype)
+    found = values.take(numbers, mode="clip")
+    absent = numbers < 0
+    return np.where(absent, missing, found) if bool(absent.any()) else found

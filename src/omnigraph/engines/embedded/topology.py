@@ -1,0 +1,308 @@
+"""Where neighbours come from: adjacency in memory, or the indexes on an edge table's ends.
+
+A `Leg` is one edge type walked in one direction; a traversal is a few legs. A leg answers "who are
+the neighbours of these nodes" by adjacency if memory holds it or if it pays to build it, and by
+index probes for a few nodes of a large table otherwise.
+
+Guarantees: both ways give the same pairs; adjacency is cached by the versions of the edge table and
+of both node tables, so branches that share those share it.
+Deliberately absent: predicates, and more than one hop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engines.embedded.adjacency import (
+    Endpoints,
+    Neighbours,
+    build_by_edge,
+    build_distinct,
+)
+from omnigraph.engines.embedded.bounds import Bounds
+from omnigraph.engines.embedded.cache import ByteCache
+from omnigraph.engines.embedded.carrying import (
+    Ends,
+    carry_endpoints,
+    carry_neighbours,
+    widened,
+)
+from omnigraph.engines.embedded.catalog_view import TypeView
+from omnigraph.engines.embedded.keeping import Keeper, Trio
+from omnigraph.engines.embedded.numbering import NOBODY, Array, pick
+from omnigraph.engines.embedded.resident import Resident
+from omnigraph.errors import LimitExceededError
+from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN
+from omnigraph.storage.reading import ROW_ID
+
+# What a probe costs, and each node in it, in edges of building adjacency.
+_EDGES_PER_PROBE = 10_000
+_EDGES_PER_NODE = 200
+_MOST_PROBES = 256
+_MOST_EDGES = 2**31 - 1
+_RESOLVED_AT_ONCE = 4_000_000
+
+_Versions: TypeAlias = tuple[Hashable, Hashable, Hashable]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Neighbours of a list of nodes: `rows` are places in that list, `edges` numbers of edges."""
+
+    rows: Array
+    targets: Array
+    edges: Array | None
+
+
+class Leg:
+    """One edge type in one direction, from `near` to `far`."""
+
+    def __init__(
+        self,
+        edge: TypeView,
+        near: TypeView,
+        far: TypeView,
+        outwards: bool,
+        cache: ByteCache,
+        bounds: Bounds,
+        keeper: Callable[[], Keeper] | None = None,
+    ) -> None:
+        self.edge = edge
+        self.near = near
+        self.far = far
+        self.outwards = outwards
+        self._cache = cache
+        self._bounds = bounds
+        self.keeper = keeper  # made when it is needed
+        sources, targets = self._ends()
+        self.trio = Trio(edge.resident, sources.resident, targets.resident)
+        self._versions = self.trio.keys
+
+    def turned(self) -> Leg:
+        """The same edges, walked the other way."""
+        ends = (self.far, self.near, not self.outwards)
+        return Leg(self.edge, *ends, self._cache, self._bounds, self.keeper)
+
+    def neighbours(self, by_edge: bool = False) -> Neighbours:
+        """Adjacency, built if need be."""
+        return self._cache.get(
+            self._key(by_edge), lambda: self._build(by_edge), lambda made: made.nbytes
+        )
+
+    def is_held(self, by_edge: bool = False) -> bool:
+        return self._cache.peek(self._key(by_edge)) is not None
+
+    @property
+    def is_resolved(self) -> bool:
+        return self._cache.peek((self._versions, "endpoints")) is not None
+
+    def endpoints(self) -> Endpoints:
+        """Both ends of every edge as numbers."""
+        return self._cache.get(
+            (self._versions, "endpoints"), self._resolve, lambda made: made.nbytes
+        )
+
+    def _key(self, by_edge: bool) -> tuple[object, ...]:
+        return (self._versions, self._way, by_edge)
+
+    @property
+    def _way(self) -> str:
+        return "out" if self.outwards else "in"
+
+    def _build(self, by_edge: bool) -> Neighbours:
+        size = self.near.numbering.size
+        carried = None if by_edge else self._carried_neighbours(size)
+        if carried is not None:
+            return carried
+        build = build_by_edge if by_edge else build_distinct
+        return build(*self._oriented(self.endpoints()), size, self._bounds)
+
+    def _oriented(self, ends: Endpoints) -> tuple[Array, Array]:
+        pair = (ends.sources, ends.targets)
+        return pair if self.outwards else (pair[1], pair[0])
+
+    # From an earlier version
+
+    def _earlier(self) -> Iterator[tuple[Resident, _Versions, Endpoints]]:
+        """Earlier states of edges and nodes whose numbers still hold, with their endpoints."""
+        edges = self.edge.resident
+        continues = self.edge.numbering.continues
+        states = [edges]
+        if edges.ancestor is not None and edges.ancestor.resident.key == continues:
+            states.append(edges.ancestor.resident)
+        sources, targets = self._ends()
+        for state, source, target in product(states, _keys(sources), _keys(targets)):
+            versions = (state.key, source, target)
+            held: Endpoints | None = self._cache.peek((versions, "endpoints"))
+            if versions != self._versions and held is not None and not held.dangles:
+                yield state, versions, held
+
+    def _ends(self) -> tuple[TypeView, TypeView]:
+        return (self.near, self.far) if self.outwards else (self.far, self.near)
+
+    def _carried_endpoints(self) -> Endpoints | None:
+        sources, targets = self._ends()
+        ends = Ends(
+            lambda ids: sources.resident.find_all(ids, self._bounds),
+            lambda ids: targets.resident.find_all(ids, self._bounds),
+        )
+        for state, _, held in self._earlier():
+            if state is self.edge.resident:
+                return held
+            ancestor = self.edge.resident.ancestor
+            if ancestor is not None:
+                return carry_endpoints(held, ancestor.delta, self.edge.numbering, ends)
+        return None
+
+    def _carried_neighbours(self, size: int) -> Neighbours | None:
+        for state, versions, held in self._earlier():
+            lists: Neighbours | None = self._cache.peek((versions, self._way, False))
+            if lists is None:
+                continue
+            after = self._oriented(self.endpoints())  # carried over as well, for the next version
+            if state is self.edge.resident:
+                return widened(lists, size)
+            before = self._oriented(held)
+            return carry_neighbours(lists, before, after, size)
+        return None
+
+    # From nothing
+
+    def _resolve(self) -> Endpoints:
+        resident = self.edge.resident
+        if resident.rows == 0:
+            return Endpoints(np.empty(0, np.int32), np.empty(0, np.int32))
+        if resident.rows > _MOST_EDGES:
+            raise LimitExceededError(
+                f"The edge type {self.edge.name} has more edges than one machine numbers.",
+                resource="edges",
+                limit=_MOST_EDGES,
+                actual=resident.rows,
+                hint="Run this query on the Spark engine.",
+            )
+        carried = self._carried_endpoints()
+        if carried is not None:
+            return carried
+        ends = self._resolved_anew()
+        if self.keeper is not None:
+            self.keeper().keep(self.trio, ends)
+        return ends
+
+    def _resolved_anew(self) -> Endpoints:
+        table = self.edge.resident.table
+        assert table is not None
+        sources, targets = self._ends()
+        near: list[Array] = []
+        far: list[Array] = []
+        row_ids: list[Array] = []
+        # Long stretches, since each lookup hashes all node ids anew; the texts are dropped at once.
+        scan = table.scan([SRC_COLUMN, DST_COLUMN], with_row_id=True)
+        for rows in stretches(scan, _RESOLVED_AT_ONCE):
+            other = self._bounds.beside(_finder(targets, rows.column(DST_COLUMN), self._bounds))
+            near.append(sources.resident.find_all(rows.column(SRC_COLUMN), self._bounds))
+            far.append(other.result())
+            row_ids.append(rows.column(ROW_ID).to_numpy())
+        places = self.edge.numbering.places(np.concatenate(row_ids))
+        return Endpoints(*(_placed(np.concatenate(part), places) for part in (near, far)))
+
+    # Neighbours of some nodes
+
+    def expand(self, numbers: Array, *, by_edge: bool, probe: bool) -> Found:
+        """The neighbours of these nodes, by the cheaper way. `probe`: the plan suggests indexes."""
+        if probe and self._probes_pay(len(numbers), by_edge):
+            return self._probe(numbers, by_edge)
+        lists = self.neighbours(by_edge)
+        counts = lists.counts(numbers)
+        total = int(counts.sum())
+        self._bounds.allocate(total * 32)
+        self._bounds.scan(total)
+        places = lists.places(numbers, counts)
+        rows = np.zeros(total, np.int64) if len(numbers) == 1 else _repeated(counts)
+        edges = lists.edges.take(places) if lists.edges is not None else None
+        return Found(rows, lists.targets.take(places), edges)
+
+    def _probes_pay(self, nodes: int, by_edge: bool) -> bool:
+        table = self.edge.resident.table
+        if table is None or nodes > _MOST_PROBES or self.is_held(by_edge):
+            return False
+        cost = _EDGES_PER_PROBE + nodes * _EDGES_PER_NODE
+        if not table.covered(SRC_COLUMN if self.outwards else DST_COLUMN):
+            return False
+        return self.edge.resident.afford_probe(cost)
+
+    def _probe(self, numbers: Array, by_edge: bool) -> Found:
+        table = self.edge.resident.table
+        assert table is not None
+        here, there = (SRC_COLUMN, DST_COLUMN) if self.outwards else (DST_COLUMN, SRC_COLUMN)
+        distinct, back = np.unique(numbers, return_inverse=True)
+        ids = self.near.values(ID_COLUMN, distinct)
+        found = table.read([here, there], filter=pc.field(here).isin(ids), with_row_id=True)
+        self._bounds.scan(found.num_rows)
+        near = pc.index_in(found.column(here).combine_chunks(), value_set=ids).to_numpy()
+        far = self.far.find(found.column(there).to_pylist())
+        kept = far >= 0
+        edges = self.edge.numbering.to_numbers(found.column(ROW_ID).to_numpy())[kept]
+        pairs = _Pairs(near[kept], far[kept], edges)
+        return pairs.spread(back, len(distinct), by_edge)
+
+
+def _keys(view: TypeView) -> list[Hashable]:
+    """The version of a table, and the one whose numbers it continues."""
+    before = view.numbering.continues
+    return [view.resident.key] if before is None else [view.resident.key, before]
+
+
+def stretches(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """Batches put together until they have so many rows."""
+    kept: list[pa.RecordBatch] = []
+    for batch in batches:
+        kept.append(batch)
+        if sum(b.num_rows for b in kept) >= rows:
+            yield pa.Table.from_batches(kept)
+            kept = []
+    if kept:
+        yield pa.Table.from_batches(kept)
+
+
+def _repeated(counts: Array) -> Array:
+    """Places from 0 on, each as often as its count."""
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def _finder(view: TypeView, ids: pa.ChunkedArray, bounds: Bounds) -> Callable[[], Array]:
+    return lambda: view.resident.find_all(ids, bounds)
+
+
+def _placed(values: Array, places: Array | None) -> Array:
+    return values if places is None else pick(values, places, NOBODY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Edges between places in a list of distinct nodes and their neighbours."""
+
+    near: Array
+    far: Array
+    edges: Array
+
+    def spread(self, back: Array, size: int, by_edge: bool) -> Found:
+        """To the rows that asked: `back` has the place of each row's node."""
+        near, far, edges = self.near, self.far, self.edges
+        if not by_edge:
+            _, first = np.unique(np.stack([near, far]), axis=1, return_index=True)
+            near, far = near[first], far[first]
+        order = np.argsort(near, kind="stable")
+        offsets = np.searchsorted(near[order], np.arange(size + 1))
+        lists = Neighbours(offsets, far[order], edges[order] if by_edge else None)
+        counts = lists.counts(back)
+        places = lists.places(back, counts)
+        rows = _repeated(counts)
+        edge_numbers = lists.edges.take(places) if lists.edges is not None else None
+        return Found(rows, lists.targets.take(places), edge_numbers)

@@ -1,0 +1,238 @@
+"""What a write sees: a snapshot, and what has been written on top of it so far.
+
+Statements of one mutation, and the members of one group of writes, each see what those before them
+did. A view answers their questions from the snapshot's tables and the deltas laid over them.
+
+Guarantees: immutable; a row that a delta replaced or removed is never seen in its old form; the
+tables that were asked are remembered, so that the write can be fenced by them.
+Deliberately absent: judging what is found (`integrity`), and predicates (`matching`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engines.embedded.lookup import Lookup
+from omnigraph.engines.embedded.lookups import BY_ID, Columns, Lookups, changed, spelled
+from omnigraph.model.catalog import ID_COLUMN
+from omnigraph.model.snapshot import Snapshot, TableVersion
+from omnigraph.plan.checks import TableType, logical_schema
+from omnigraph.plan.columns import combined
+from omnigraph.plan.deltas import Delta, TableDelta, merged, together
+from omnigraph.storage.reading import Table, open_table
+from omnigraph.storage.root import GraphRoot
+
+Numbers: TypeAlias = np.ndarray[Any, Any]
+# A row of the table by the place of the key that found it.
+Holders: TypeAlias = tuple[Numbers, pa.Array]
+
+# From here on, a pass over the column costs less than single lookups.
+_MANY = 20_000
+
+# One for the process: lookups of a table serve every handle of its graph.
+LOOKUPS = Lookups()
+
+
+class View:
+    """A snapshot with deltas over it."""
+
+    def __init__(
+        self,
+        root: GraphRoot,
+        snapshot: Snapshot,
+        over: Delta | None = None,
+        *,
+        reads: set[int] | None = None,
+        lookups: Lookups = LOOKUPS,
+    ) -> None:
+        self.root = root
+        self.snapshot = snapshot
+        self.over: Delta = over or {}
+        # The tables that were asked, by this view and by those that grew out of it.
+        self.reads: set[int] = set() if reads is None else reads
+        self._lookups = lookups
+        self._over_lookups: dict[tuple[int, Columns], Lookup] = {}
+
+    def with_delta(self, delta: Delta) -> View:
+        """The same view after one more delta."""
+        over = dict(self.over)
+        for table_id, change in delta.items():
+            over[table_id] = merged(over.get(table_id), change)
+        return View(self.root, self.snapshot, over, reads=self.reads, lookups=self._lookups)
+
+    def again(self) -> View:
+        """The same view for somebody else, who is asked for what he reads."""
+        view = View(self.root, self.snapshot, self.over, lookups=self._lookups)
+        view._over_lookups = self._over_lookups
+        return view
+
+    def followed_by(self, delta: Delta) -> View:
+        """The same view after a delta that touches none of the rows that are over it already."""
+        over = dict(self.over)
+        for table_id, change in delta.items():
+            over[table_id] = together(over.get(table_id), change)
+        view = View(self.root, self.snapshot, over, lookups=self._lookups)
+        view._over_lookups = {
+            (table_id, columns): changed(lookup, delta[table_id], columns)
+            if table_id in delta
+            else lookup
+            for (table_id, columns), lookup in self._over_lookups.items()
+        }
+        return view
+
+    def committed(self, table: TableType) -> Table | None:
+        """The snapshot's version of a table, open; None when it was never written."""
+        version = self._version(table)
+        return None if version is None else open_table(self.root.location, version)
+
+    def _version(self, table: TableType) -> TableVersion | None:
+        self.reads.add(table.id)
+        return self.snapshot.table(table.id)
+
+    # Keys
+
+    def existing(self, table: TableType, ids: pa.Array) -> Numbers:
+        """For each id, whether a row has it."""
+        distinct = ids if len(ids) == 1 else ids.unique()
+        places, _ = self.holders(table, BY_ID, pa.table({ID_COLUMN: distinct}))
+        if len(distinct) == len(ids):
+            there = np.zeros(len(ids), bool)
+            there[places] = True
+            return there
+        found: Numbers = pc.is_in(ids, value_set=distinct.take(pa.array(places))).to_numpy(
+            zero_copy_only=False
+        )
+        return found
+
+    def holders(self, table: TableType, columns: Columns, rows: pa.Table) -> Holders:
+        """The ids of all rows of a table that share their key over `columns` with one of `rows`,
+        each with the place of that row. The keys of `rows` are distinct."""
+        keys = spelled(rows, columns)
+        found = self._committed_holders(table, columns, rows, keys)
+        over = self.over.get(table.id)
+        if over is None:
+            return found
+        return _joined(_visible(over, found), self._over_holders(over, columns, keys))
+
+    def _committed_holders(
+        self, table: TableType, columns: Columns, rows: pa.Table, keys: pa.Array
+    ) -> Holders:
+        version = self._version(table)
+        over = self.over.get(table.id)
+        if version is None or version.rows == 0 or (over is not None and over.replaces):
+            return _NOBODY
+        if len(keys) < max(_MANY, version.rows // 50):
+            lookup = self._lookups.at(self.root, version, columns)
+            if lookup is not None:
+                return _found(lookup, keys)
+        stored = self._probe(version, columns, rows)
+        return _matched(spelled(stored, columns), combined(stored.column(ID_COLUMN)), keys)
+
+    def _probe(self, version: TableVersion, columns: Columns, rows: pa.Table) -> pa.Table:
+        """Rows that may share a key, from the table's files; through an index if it has one."""
+        table = open_table(self.root.location, version)
+        wanted = list(dict.fromkeys((ID_COLUMN, *columns)))
+        if rows.num_rows >= _MANY:
+            return table.read(wanted)
+        filter_ = None
+        for name in columns:
+            values = combined(rows.column(name)).drop_null().unique()
+            # Storage tells -0.0 from 0.0, and the spelling of keys does not.
+            if not pa.types.is_floating(values.type):
+                part = pc.field(name).isin(values)
+                filter_ = part if filter_ is None else filter_ & part
+        return table.read(wanted, filter=filter_)
+
+    def _over_holders(self, over: TableDelta, columns: Columns, keys: pa.Array) -> Holders:
+        if len(keys) >= _MANY or over.rows.num_rows >= _MANY:
+            return _matched(spelled(over.rows, columns), over.ids, keys)
+        name = (over.table.id, columns)
+        if name not in self._over_lookups:
+            self._over_lookups[name] = Lookup.of(over.ids, spelled(over.rows, columns))
+        return _found(self._over_lookups[name], keys)
+
+    # Rows
+
+    def rows(self, table: TableType, ids: Sequence[str]) -> pa.Table:
+        """The rows with these ids, in all their columns and in no particular order."""
+        wanted = pa.array(list(ids), pa.string())
+        return self.select(table, pc.field(ID_COLUMN).isin(wanted), ids=wanted)
+
+    def select(
+        self,
+        table: TableType,
+        filter: Any | None = None,
+        *,
+        ids: pa.Array | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Rows that pass a filter over physical columns. Rows laid over the snapshot come along
+        whatever the filter says, unless `ids` says which of them are meant."""
+        schema = logical_schema(table)
+        if columns is not None:
+            schema = pa.schema([schema.field(name) for name in columns])
+        over = self.over.get(table.id)
+        source = self.committed(table)
+        if source is None or (over is not None and over.replaces):
+            stored = schema.empty_table()
+        else:
+            stored = _read(source, schema, filter, whole_blobs=bool(table.blob_properties))
+        if over is None:
+            return stored
+        hidden = pc.is_in(stored.column(ID_COLUMN), pa.concat_arrays([over.ids, over.removed]))
+        mine = over.rows.select(schema.names)
+        if ids is not None:
+            mine = mine.filter(pc.is_in(over.ids, value_set=ids))
+        return pa.concat_tables([stored.filter(pc.invert(hidden)), mine])
+
+
+def _read(source: Table, schema: pa.Schema, filter: Any | None, *, whole_blobs: bool) -> pa.Table:
+    """Rows of a table version; a property that came later is null."""
+    there = [name for name in schema.names if name in source.schema.names]
+    found = source.read(there, filter=filter, whole_blobs=whole_blobs)
+    columns = [
+        found.column(field.name).cast(field.type)
+        if field.name in there
+        else pa.nulls(found.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def _visible(over: TableDelta, found: Holders) -> Holders:
+    """Those of some committed rows that no delta replaced or removed."""
+    places, ids = found
+    if not len(ids):
+        return found
+    hidden = pc.is_in(ids, value_set=pa.concat_arrays([over.ids, over.removed]))
+    kept = ~hidden.to_numpy(zero_copy_only=False)
+    return places[kept], ids.filter(pa.array(kept))
+
+
+_NOBODY: Holders = (np.empty(0, np.int64), pa.array([], pa.string()))
+
+
+def _found(lookup: Lookup, keys: pa.Array) -> Holders:
+    asked = [(place, key) for place, key in enumerate(keys.to_pylist()) if key is not None]
+    found = lookup.find([key for _, key in asked])
+    places = np.array([asked[at][0] for at, _ in found], np.int64)
+    return places, pa.array([id_ for _, id_ in found], pa.string())
+
+
+def _matched(stored: pa.Array, ids: pa.Array, keys: pa.Array) -> Holders:
+    """The same by a pass over all keys of the table."""
+    places = pc.index_in(stored, value_set=keys.drop_null(), skip_nulls=True)
+    hit = pc.is_valid(places)
+    found = places.filter(hit).to_numpy(zero_copy_only=False).astype(np.int64)
+    # `index_in` speaks of the keys without nulls.
+    valid = np.flatnonzero(pc.is_valid(keys).to_numpy(zero_copy_only=False))
+    return valid[found], ids.filter(hit)
+
+
+def _joined(one: Holders, two: Holders) -> Holders:
+    return np.concatenate([one[0], two[0]]), pa.concat_arrays([one[1], two[1]])

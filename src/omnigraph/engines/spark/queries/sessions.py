@@ -1,0 +1,61 @@
+"""A session of SQL for queries, beside the one that the caller has.
+
+Guarantees: settings that queries rely on, such as times in UTC, hold whatever the caller's session
+says; nothing of the caller's is changed.
+Deliberately absent: Connect endpoints. There our settings are put into the session that we opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from omnigraph.engines.spark.session import is_classic
+from omnigraph.engines.spark.settings import SparkSettings, read_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Where rows are few, moving them between tasks and compiling plans cost more than they do.
+_SMALL = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+}
+
+_made: WeakKeyDictionary[Any, dict[bool, Any]] = WeakKeyDictionary()
+
+
+@contextmanager
+def own_session(
+    spark: SparkSession, settings: SparkSettings | None, *, small: bool
+) -> Iterator[SparkSession]:
+    """The session in which to put a query together. `small`: over a graph of few rows."""
+    if not is_classic(spark):
+        yield spark
+        return
+    held = _made.setdefault(spark, {})
+    if small not in held:
+        held[small] = _beside(spark, settings or read_settings(), small)
+    try:
+        yield held[small]
+    finally:
+        _activate(spark)
+
+
+def _beside(spark: SparkSession, settings: SparkSettings, small: bool) -> SparkSession:
+    found = spark.newSession()
+    for name, value in {**settings.spark_config(), **(_SMALL if small else {})}.items():
+        if name.startswith("spark.sql."):
+            found.conf.set(name, value)
+    return found
+
+
+def _activate(spark: Any) -> None:
+    """PySpark makes whoever made a frame last the session of the thread."""
+    sessions = import_module("pyspark.sql").SparkSession
+    sessions._activeSession = spark
+    sessions._get_j_spark_session_class(spark._jvm).setActiveSession(spark._jsparkSession)

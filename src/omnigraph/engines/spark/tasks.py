@@ -1,0 +1,204 @@
+"""A list of values through a function on executors: one task and one answer for each.
+
+    sizes = SparkRunner(spark).run(measure, files, "measure the files")
+
+Guarantees: answers come in the order of the values; Spark repeats a task that failed and may run
+one twice, but exactly one answer of each is used, and that is checked; a task that raised an error
+of ours fails the job at once with that error, storage failures aside: those are worth another try.
+Deliberately absent: rows. Answers are small; rows stay where they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+from omnigraph.engines.spark.environment import carried, lent
+from omnigraph.engines.spark.failures import translated
+from omnigraph.engines.spark.progress import Tally, Watch
+from omnigraph.engines.spark.session import is_classic, parallelism
+from omnigraph.errors import InvariantViolationError, OmniGraphError, StorageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+_ANSWERS = "place long, attempt int, answer binary"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How to tell progress from values and answers. `bytes` are of a value, or without a value's
+    own of its answer."""
+
+    rows: Callable[[Any], int]
+    bytes: Callable[[Any], int]
+    of_answers: bool = False
+
+    def of(self, item: object, answer: object) -> tuple[int, int]:
+        if isinstance(answer, OmniGraphError):
+            return 0, 0
+        return self.rows(answer), self.bytes(answer if self.of_answers else item)
+
+
+class Runner(Protocol):
+    """Runs a function over values, somewhere."""
+
+    @property
+    def width(self) -> int:
+        """How many run side by side."""
+        ...
+
+    def run(
+        self,
+        function: Callable[[Item], Answer],
+        items: Sequence[Item],
+        what: str,
+        measure: Measure | None = None,
+    ) -> list[Answer]:
+        """`function` of every item, in the order of the items."""
+        ...
+
+
+class SparkRunner:
+    """Each item in a task of its own, on executors."""
+
+    def __init__(self, spark: SparkSession, watch: Watch | None = None) -> None:
+        self._spark = spark
+        self._watch = watch or Watch()
+        self.width = parallelism(spark)
+
+    def run(
+        self,
+        function: Callable[[Item], Answer],
+        items: Sequence[Item],
+        what: str,
+        measure: Measure | None = None,
+    ) -> list[Answer]:
+        if not items:
+            return []
+        counters = self._counters(measure)
+        tally = _tally(items, measure, counters)
+        ids = self._spark.range(0, len(items), 1, len(items))
+        frame = ids.mapInArrow(_runner(function, items, measure, counters), _ANSWERS)
+        with translated(what), self._watch.following(self._spark, what, len(items), tally):
+            rows = frame.collect()
+            answers = _unpack(rows, len(items), what)
+            if measure is not None:
+                pairs = [measure.of(*each) for each in zip(items, answers, strict=True)]
+                tally.settle(sum(rows for rows, _ in pairs), sum(size for _, size in pairs))
+        return answers
+
+    def _counters(self, measure: Measure | None) -> tuple[Any, Any] | None:
+        """Numbers that tasks add to when they end; a Connect endpoint has none."""
+        if measure is None or not self._watch.listens or not is_classic(self._spark):
+            return None
+        context = self._spark.sparkContext
+        return context.accumulator(0), context.accumulator(0)
+
+
+def _tally(
+    items: Sequence[Any], measure: Measure | None, counters: tuple[Any, Any] | None
+) -> Tally:
+    if measure is None:
+        return Tally()
+    total = None if measure.of_answers else sum(measure.bytes(item) for item in items)
+    if counters is None:
+        return Tally(total)
+    rows, size = counters
+    return Tally(total, lambda: (int(rows.value), int(size.value)))
+
+
+class LocalRunner:
+    """Each item in this process, for places where there is no session: the process in which Spark
+    lets a data source commit."""
+
+    width = 1
+
+    def run(
+        self,
+        function: Callable[[Item], Answer],
+        items: Sequence[Item],
+        what: str,
+        measure: Measure | None = None,
+    ) -> list[Answer]:
+        return [function(item) for item in items]
+
+
+def _runner(
+    function: Callable[[Item], Answer],
+    items: Sequence[Item],
+    measure: Measure | None,
+    counters: tuple[Any, Any] | None,
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    variables = carried()
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for place in batch.column(0).to_pylist():
+                with lent(variables):
+                    answer = answer_of(function, items[place])
+                if measure is not None and counters is not None:
+                    for counter, number in zip(
+                        counters, measure.of(items[place], answer), strict=True
+                    ):
+                        counter.add(number)
+                yield _answer(place, attempt_number(), _packed(answer))
+
+    return run
+
+
+def answer_of(function: Callable[[Item], Answer], item: Item) -> object:
+    """What a task has to say: an answer, or an error of ours."""
+    try:
+        return function(item)
+    except StorageError:
+        raise
+    except OmniGraphError as error:
+        return error
+
+
+def _packed(answer: object) -> bytes:
+    from pyspark import cloudpickle
+
+    packed: bytes = cloudpickle.dumps(answer)  # type: ignore[no-untyped-call]
+    return packed
+
+
+def attempt_number() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 0 if context is None else int(context.attemptNumber())
+
+
+def _answer(place: int, attempt: int, packed: bytes) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([place], pa.int64()),
+            pa.array([attempt], pa.int32()),
+            pa.array([packed], pa.binary()),
+        ],
+        names=["place", "attempt", "answer"],
+    )
+
+
+def _unpack(rows: Sequence[Any], expected: int, what: str) -> list[Any]:
+    import pickle
+
+    places = sorted(row["place"] for row in rows)
+    if places != list(range(expected)):
+        raise InvariantViolationError(
+            f"The Spark job to {what} sent {len(rows)} answers for {expected} tasks.",
+            hint="Nothing was committed. Run it again, and report this.",
+        )
+    answers = {row["place"]: pickle.loads(bytes(row["answer"])) for row in rows}
+    for place in range(expected):
+        if isinstance(answers[place], OmniGraphError):
+            raise answers[place]
+    return [answers[place] for place in range(expected)]

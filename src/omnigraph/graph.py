@@ -1,0 +1,874 @@
+"""`Graph`: one graph, on one branch, as an object.
+
+    graph = omnigraph.open("shop")
+    graph.query("query q() { match { $p: Person } return { $p.name } }").rows()
+
+A thin facade over `operations`: every method is one call. Guarantees: cheap to make, safe to share
+between threads, holds nothing that must be closed.
+Deliberately absent: logic of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.history.refs import MAIN, Tag
+from omnigraph.history.resolve import Target
+from omnigraph.model.change import EVERYTHING, Change, ChangeFilter
+from omnigraph.model.commit import Commit
+from omnigraph.model.feed import Block, FeedPage
+from omnigraph.model.result import Result
+from omnigraph.model.snapshot import Snapshot
+from omnigraph.model.write import WriteResult
+from omnigraph.operations import opening
+from omnigraph.operations.context import Context
+
+if TYPE_CHECKING:  # what only some calls need is loaded by those calls
+    from omnigraph.builder import ReadDraft, WriteDraft
+    from omnigraph.engines.base import Options
+    from omnigraph.engines.explaining import Explanation
+    from omnigraph.engines.spark.progress import ProgressEvent
+    from omnigraph.engines.spark.settings import SparkSettings
+    from omnigraph.history.branches import BranchInfo
+    from omnigraph.model.commitgraph import CommitGraph
+    from omnigraph.model.schematext import SchemaText
+    from omnigraph.operations import inspecting
+    from omnigraph.operations.algorithms import AlgorithmOptions
+    from omnigraph.operations.blobs import BlobStat
+    from omnigraph.operations.changes import Baseline
+    from omnigraph.operations.cleanup import Cleanup
+    from omnigraph.operations.copying import Copied
+    from omnigraph.operations.embed import EmbedResult
+    from omnigraph.operations.export import ExportResult
+    from omnigraph.operations.load import LoadResult
+    from omnigraph.operations.maintain import Upkeep
+    from omnigraph.operations.merge import MergePreview, MergeResult
+    from omnigraph.operations.migrate import SchemaChange, SchemaPlan
+    from omnigraph.operations.reconcile import Bounds, Lag, Reconciler
+    from omnigraph.operations.repair import Repair
+    from omnigraph.operations.stats import Stats
+    from omnigraph.operations.verify import Verification
+
+
+class Graph:
+    """A graph at an address, seen from one of its branches."""
+
+    def __init__(self, context: Context, branch: str = MAIN) -> None:
+        self._context = context
+        self.branch_name = branch
+
+    def _repr_html_(self) -> str:
+        from omnigraph.model import html
+
+        snapshot = self.snapshot()
+        rows = [
+            {"kind": str(t.kind), "type": t.name, "entities": v.rows if v else 0}
+            for t, v in ((t, snapshot.table(t.id)) for t in snapshot.catalog.tables())
+        ]
+        caption = f"{self.uri}, {self.branch_name} at {snapshot.commit_id}"
+        return html.table(("kind", "type", "entities"), rows, caption)
+
+    def __repr__(self) -> str:
+        return f"Graph({self.uri!r}, branch={self.branch_name!r})"
+
+    @property
+    def uri(self) -> str:
+        return self._context.root.uri
+
+    @property
+    def actor(self) -> str:
+        return self._context.actor
+
+    def on(self, branch: str) -> Graph:
+        """The same graph, seen from another branch."""
+        return Graph(self._context, branch)
+
+    def acting_as(self, actor: str) -> Graph:
+        """The same graph, with writes recorded under another name."""
+        return Graph(self._context.acting_as(actor), self.branch_name)
+
+    def refresh(self) -> None:
+        """Finish what an interrupted writer left on this branch, if that goes forward."""
+        opening.refresh(self._context, self.branch_name)
+
+    def recover(self) -> None:
+        """Finish or undo what interrupted writers left, on every branch; opening did it already."""
+        opening.recover(self._context)
+
+    def query(
+        self,
+        text: str | ReadDraft,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        commit: str | None = None,
+        version: int | None = None,
+        at: datetime | None = None,
+        tag: str | None = None,
+        engine: str = "embedded",
+        options: Options | None = None,
+        spark: SparkSettings | None = None,
+    ) -> Result:
+        """Run a read query, against the branch's head or an older state of it; in this process, or
+        with the engine `spark` on Spark."""
+        from omnigraph.operations import query as asking
+
+        question = asking.Question(str(text), name, params or {})
+        target = self._target(commit, version, at, tag)
+        return asking.query(
+            self._context, question, target, engine=engine, options=options, spark=spark
+        )
+
+    def explain(
+        self,
+        text: str | ReadDraft,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        run: bool = False,
+        commit: str | None = None,
+        version: int | None = None,
+        at: datetime | None = None,
+        tag: str | None = None,
+        engine: str = "embedded",
+        options: Options | None = None,
+        spark: SparkSettings | None = None,
+    ) -> Explanation:
+        """How a read query would be answered; with `run` it is, and what each step did is shown."""
+        from omnigraph.operations import explain as explaining
+        from omnigraph.operations import query as asking
+
+        question = asking.Question(str(text), name, params or {})
+        target = self._target(commit, version, at, tag)
+        return explaining.explain(
+            self._context,
+            question,
+            target,
+            run=run,
+            engine=engine,
+            options=options,
+            spark=spark,
+        )
+
+    def mutate(
+        self,
+        text: str | WriteDraft,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        message: str = "",
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> WriteResult:
+        """Run a mutation as one commit. `if_commit`: only while the branch stands there."""
+        from omnigraph.operations import mutate as changing
+
+        return changing.mutate(
+            self._context,
+            str(text),
+            name,
+            params,
+            branch=self.branch_name,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+        )
+
+    def ingest(
+        self,
+        data: Any,
+        mode: str = "append",
+        *,
+        type: str | None = None,
+        types: Iterable[str] = (),
+        message: str = "",
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> WriteResult:
+        """Write rows as one commit, in this process.
+
+        `data` is a path or bytes of JSONL envelopes, envelopes as dicts, or rows of one `type`: an
+        Arrow table, a pandas or polars frame, dicts. `mode` is append, merge or overwrite.
+        """
+        from omnigraph.operations import ingest as ingesting
+
+        return ingesting.ingest(
+            self._context,
+            data,
+            mode,
+            type=type,
+            types=types,
+            branch=self.branch_name,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+        )
+
+    def load(
+        self,
+        source: Any,
+        mode: str = "append",
+        *,
+        type: str | None = None,
+        mapping: Any = None,
+        format: str | None = None,
+        types: Iterable[str] = (),
+        engine: str = "spark",
+        on_error: str = "fail",
+        rejects: str | None = None,
+        embed: bool = False,
+        message: str = "",
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+        spark: SparkSettings | None = None,
+        progress: Callable[[ProgressEvent], None] | None = None,
+    ) -> LoadResult:
+        """Load files, folders, tables or frames of any size as one commit, on Spark.
+
+        `source` is an address, a pattern, a folder, `table:NAME` or a list of those; or a Spark
+        DataFrame, an Arrow table or a frame of one `type`; or a dict of frames by type.
+        """
+        from omnigraph.operations import load as loading
+
+        options = loading.LoadOptions(
+            mode=mode,
+            types=tuple(types),
+            branch=self.branch_name,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+            engine=engine,
+            on_error=on_error,
+            rejects=rejects,
+            embed=embed,
+            spark=spark,
+            progress=progress,
+        )
+        return loading.load(
+            self._context, source, type=type, mapping=mapping, format=format, options=options
+        )
+
+    def embed(
+        self,
+        *,
+        types: Iterable[str] = (),
+        select: Iterable[str] = (),
+        everything: bool = False,
+        clean: bool = False,
+        message: str = "",
+        engine: str = "embedded",
+        spark: SparkSettings | None = None,
+        progress: Callable[[ProgressEvent], None] | None = None,
+    ) -> EmbedResult:
+        """Make the vectors of `@embed` properties that are missing or older than their texts, in
+        one commit; or `everything` anew; or `clean` them away.
+
+        `select` narrows rows down: `Type:property=value`.
+        """
+        from omnigraph.operations import embed as embedding
+
+        options = embedding.EmbedOptions(
+            types=tuple(types),
+            select=tuple(select),
+            everything=everything,
+            clean=clean,
+            branch=self.branch_name,
+            message=message,
+            engine=engine,
+            spark=spark,
+            progress=progress,
+        )
+        return embedding.embed(self._context, options)
+
+    def count_embed(
+        self,
+        *,
+        types: Iterable[str] = (),
+        select: Iterable[str] = (),
+        everything: bool = False,
+        clean: bool = False,
+    ) -> dict[str, int]:
+        """How many rows of each type `embed` would change. Changes nothing."""
+        from omnigraph.operations import embed as embedding
+
+        options = embedding.EmbedOptions(
+            tuple(types), tuple(select), everything, clean, self.branch_name
+        )
+        return embedding.count_due(self._context, options)
+
+    def export(
+        self,
+        place: str,
+        *,
+        format: str | None = None,
+        types: Iterable[str] = (),
+        engine: str = "embedded",
+        overwrite: bool = False,
+        commit: str | None = None,
+        version: int | None = None,
+        at: datetime | None = None,
+        tag: str | None = None,
+        spark: SparkSettings | None = None,
+        progress: Callable[[ProgressEvent], None] | None = None,
+    ) -> ExportResult:
+        """Write the branch's head, or an older state, to a file or a folder."""
+        from omnigraph.operations import export as exporting
+
+        options = exporting.ExportOptions(format, tuple(types), engine, overwrite, spark, progress)
+        target = self._target(commit, version, at, tag)
+        return exporting.export(self._context, place, target, options)
+
+    def algorithm(
+        self,
+        name: str,
+        options: AlgorithmOptions | None = None,
+        *,
+        commit: str | None = None,
+        version: int | None = None,
+        at: datetime | None = None,
+        tag: str | None = None,
+    ) -> Any:
+        """Run a graph algorithm on Spark: degree, components, pagerank, labels, triangles, paths,
+        core. Returns a Spark DataFrame with `type`, `id` and the results."""
+        from omnigraph.operations import algorithms
+
+        target = self._target(commit, version, at, tag)
+        return algorithms.run(self._context, name, target, options or algorithms.DEFAULTS)
+
+    def write_algorithm(
+        self,
+        name: str,
+        property: str,
+        options: AlgorithmOptions | None = None,
+        *,
+        message: str = "",
+    ) -> LoadResult:
+        """Run a graph algorithm on the branch and keep its result as a property, in one commit."""
+        from omnigraph.operations import algorithms
+
+        chosen = options or algorithms.DEFAULTS
+        return algorithms.write_back(
+            self._context, name, property, self.branch_name, chosen, message
+        )
+
+    def copy(self, place: str) -> Copied:
+        """Copy the whole graph to an empty address, with branches, tags and history."""
+        from omnigraph.operations.copying import copy_graph
+
+        return copy_graph(self._context, place)
+
+    def export_lines(
+        self,
+        *,
+        commit: str | None = None,
+        version: int | None = None,
+        at: datetime | None = None,
+        tag: str | None = None,
+    ) -> Iterator[bytes]:
+        """The same as JSONL, piece by piece."""
+        from omnigraph.operations import export as exporting
+
+        return exporting.lines(self._context, self._target(commit, version, at, tag))
+
+    def snapshot(
+        self,
+        *,
+        commit: str | None = None,
+        version: int | None = None,
+        at: datetime | None = None,
+        tag: str | None = None,
+    ) -> Snapshot:
+        """The exact state that a query would read."""
+        from omnigraph.operations import inspecting
+
+        return inspecting.snapshot(self._context, self._target(commit, version, at, tag))
+
+    def schema(self) -> SchemaText:
+        """The branch's schema as `.pg` text; in a notebook it shows itself as tables."""
+        from omnigraph.model.schematext import SchemaText
+        from omnigraph.operations import inspecting
+
+        target = self._target()
+        source = inspecting.schema_source(self._context, target)
+        return SchemaText(source, inspecting.snapshot(self._context, target).catalog)
+
+    def plan_schema(
+        self, source: str, *, allow_data_loss: bool = False, file: str | None = None
+    ) -> SchemaPlan:
+        """What applying this schema would do. Changes nothing."""
+        from omnigraph.operations import migrate
+
+        return migrate.plan_schema(
+            self._context, source, self.branch_name, allow_data_loss=allow_data_loss, file=file
+        )
+
+    def apply_schema(
+        self,
+        source: str,
+        *,
+        allow_data_loss: bool = False,
+        message: str = "",
+        file: str | None = None,
+    ) -> SchemaChange:
+        """Make this the branch's schema, with all that its data needs, in one commit."""
+        from omnigraph.operations import migrate
+
+        return migrate.apply_schema(
+            self._context,
+            source,
+            self.branch_name,
+            allow_data_loss=allow_data_loss,
+            message=message,
+            file=file,
+        )
+
+    def commits(self, filter: inspecting.CommitFilter | None = None) -> Iterator[Commit]:
+        """The commits that the branch is built on, newest first."""
+        from omnigraph.operations import inspecting
+
+        return inspecting.commits(self._context, self.branch_name, filter)
+
+    def commit(self, prefix: str) -> Commit:
+        """One commit, by its id or a unique beginning of it."""
+        from omnigraph.operations import inspecting
+
+        return inspecting.commit(self._context, prefix, self.branch_name)
+
+    def commit_graph(self, limit: int = 50) -> CommitGraph:
+        """The newest commits of all branches and how they hang together; a picture in notebooks."""
+        from omnigraph.operations import inspecting
+
+        return inspecting.commit_graph(self._context, limit)
+
+    def branches(self) -> list[BranchInfo]:
+        """Every branch with its head, and how far it is ahead and behind of its parent."""
+        from omnigraph.operations import branching
+
+        return branching.all_branches(self._context)
+
+    @contextmanager
+    def branch(
+        self, name: str | None = None, *, merge: bool = True, message: str = ""
+    ) -> Iterator[Graph]:
+        """A branch for the length of a `with` block, begun here.
+
+        At the end it is merged into this branch and deleted; with `merge=False`, or if the block
+        fails, it is only deleted. A merge that meets a conflict raises and keeps the branch.
+        """
+        from omnigraph.operations.scratch import scratch
+
+        start = self._target()
+        with scratch(self._context, name, start, merges=merge, message=message) as made:
+            yield self.on(made)
+
+    def create_branch(
+        self,
+        name: str,
+        *,
+        commit: str | None = None,
+        version: int | None = None,
+        at: datetime | None = None,
+        tag: str | None = None,
+    ) -> Graph:
+        """Begin a branch here, or at an older state; returns the graph seen from it."""
+        from omnigraph.operations import branching
+
+        branching.create_branch(self._context, name, self._target(commit, version, at, tag))
+        return self.on(name)
+
+    def delete_branch(self, name: str, *, with_children: bool = False) -> None:
+        from omnigraph.operations import branching
+
+        branching.delete_branch(self._context, name, with_children=with_children)
+
+    def rename_branch(self, old: str, new: str) -> None:
+        from omnigraph.operations import branching
+
+        branching.rename_branch(self._context, old, new)
+
+    def merge(
+        self,
+        source: str,
+        *,
+        strategy: str | None = None,
+        strategies: Mapping[str, str] | None = None,
+        granularity: str = "property",
+        resolutions: str | None = None,
+        delete_branch: bool = False,
+        message: str = "",
+        engine: str | None = None,
+        spark: SparkSettings | None = None,
+    ) -> MergeResult:
+        """Merge another branch into this one, as one commit.
+
+        `strategy` (ours or theirs) decides conflicts, `strategies` does so by type name;
+        `resolutions` is the text of an edited conflicts file. Without them a conflict raises
+        MergeConflictError and nothing is written. `engine` says where tables are compared, embedded
+        or spark; otherwise their size does.
+        """
+        from omnigraph.operations import merge as merging
+
+        options = merging.options(
+            strategy,
+            strategies or {},
+            granularity,
+            resolutions,
+            message,
+            delete_branch,
+            engine,
+            spark,
+        )
+        return merging.merge(self._context, source, self.branch_name, options)
+
+    def preview_merge(
+        self,
+        source: str,
+        *,
+        strategy: str | None = None,
+        strategies: Mapping[str, str] | None = None,
+        granularity: str = "property",
+        resolutions: str | None = None,
+        engine: str | None = None,
+        spark: SparkSettings | None = None,
+    ) -> MergePreview:
+        """What merging another branch would change, and every conflict. Writes nothing."""
+        from omnigraph.operations import merge as merging
+
+        options = merging.options(
+            strategy, strategies or {}, granularity, resolutions, engine=engine, spark=spark
+        )
+        return merging.preview_merge(self._context, source, self.branch_name, options)
+
+    def revert(
+        self,
+        commit: str,
+        *,
+        strategy: str | None = None,
+        strategies: Mapping[str, str] | None = None,
+        granularity: str = "property",
+        resolutions: str | None = None,
+        message: str = "",
+    ) -> Commit | None:
+        """Undo what a commit of this branch did, as a new commit; None if there is nothing to.
+        Conflicts with what came later are decided as in `merge`."""
+        from omnigraph.operations import merge as merging
+        from omnigraph.operations import revert as reverting
+
+        options = merging.options(strategy, strategies, granularity, resolutions, message)
+        return reverting.revert(self._context, commit, self.branch_name, options).commit
+
+    def cherry_pick(
+        self,
+        commit: str,
+        *,
+        strategy: str | None = None,
+        strategies: Mapping[str, str] | None = None,
+        granularity: str = "property",
+        resolutions: str | None = None,
+        message: str = "",
+    ) -> Commit | None:
+        """Do here what a commit of another branch did there; None if it is done already.
+        Conflicts are decided as in `merge`."""
+        from omnigraph.operations import merge as merging
+        from omnigraph.operations import revert as reverting
+
+        options = merging.options(strategy, strategies, granularity, resolutions, message)
+        return reverting.cherry_pick(self._context, commit, self.branch_name, options).commit
+
+    def rebase(
+        self,
+        onto: str = MAIN,
+        *,
+        strategy: str | None = None,
+        strategies: Mapping[str, str] | None = None,
+        granularity: str = "property",
+        resolutions: str | None = None,
+    ) -> tuple[Commit, ...]:
+        """Put this branch's own commits on top of another branch; returns them as made anew.
+        Conflicts are decided as in `merge`; theirs are the commits that are made anew."""
+        from omnigraph.operations import merge as merging
+        from omnigraph.operations import rebase as rebasing
+
+        options = merging.options(strategy, strategies, granularity, resolutions)
+        return rebasing.rebase(self._context, self.branch_name, onto, options).commits
+
+    def diff(
+        self,
+        before: str | Target,
+        after: str | Target,
+        filter: ChangeFilter = EVERYTHING,
+        *,
+        engine: str = "embedded",
+        spark: SparkSettings | None = None,
+    ) -> Iterator[Change]:
+        """What differs between two states, entity by entity. A word is a branch, branch@version,
+        a tag or a commit. With the engine `spark`, tables are compared there."""
+        from omnigraph.operations import diff as differing
+
+        old, new = (
+            state if isinstance(state, Target) else differing.state_named(self._context, state)
+            for state in (before, after)
+        )
+        return differing.diff(self._context, old, new, filter, engine=engine, spark=spark)
+
+    def commit_changes(self, commit: str, filter: ChangeFilter = EVERYTHING) -> Iterator[Change]:
+        """What a commit changed, compared with its first parent."""
+        from omnigraph.operations import changes
+
+        return changes.all_changes_in(self._context, commit, self.branch_name, filter)
+
+    def commit_changes_page(
+        self,
+        commit: str,
+        filter: ChangeFilter = EVERYTHING,
+        *,
+        page_token: str | None = None,
+        limit: int = 1000,
+    ) -> FeedPage:
+        """One page of what a commit changed."""
+        from omnigraph.operations import changes
+
+        return changes.changes_in(
+            self._context, commit, self.branch_name, filter, page_token=page_token, limit=limit
+        )
+
+    def poll_changes(
+        self,
+        filter: ChangeFilter = EVERYTHING,
+        *,
+        start: str = "now",
+        cursor: str | None = None,
+        page_token: str | None = None,
+        limit: int = 1000,
+    ) -> FeedPage:
+        """One page of the branch's changes: from `now`, the `beginning`, `after:<commit>`, a
+        cursor or a page token on."""
+        from omnigraph.operations import changes
+
+        return changes.poll(
+            self._context,
+            self.branch_name,
+            filter,
+            start=start,
+            cursor=cursor,
+            page_token=page_token,
+            limit=limit,
+        )
+
+    def changes(
+        self, filter: ChangeFilter = EVERYTHING, *, start: str = "now", cursor: str | None = None
+    ) -> Iterator[tuple[Block, str]]:
+        """The branch's changes up to its head, commit by commit, each with the cursor after it."""
+        from omnigraph.operations import changes
+
+        return changes.follow(self._context, self.branch_name, filter, start=start, cursor=cursor)
+
+    def baseline(self, filter: ChangeFilter = EVERYTHING) -> Iterator[dict[str, Any]]:
+        """The newest state as records; the last one holds the cursor that goes on from it."""
+        from omnigraph.operations import baseline
+
+        return baseline.stream_baseline(self._context, self.branch_name, filter)
+
+    def install_baseline(self, path: Path, filter: ChangeFilter = EVERYTHING) -> Baseline:
+        """The newest state as a file, durably, and then its cursor."""
+        from omnigraph.operations import baseline
+
+        return baseline.install(self._context, path, self.branch_name, filter)
+
+    def tags(self) -> list[Tag]:
+        from omnigraph.operations import branching
+
+        return branching.all_tags(self._context)
+
+    def create_tag(self, name: str, *, commit: str | None = None, message: str = "") -> Tag:
+        """Name the branch's head, or an older commit, so that it stays readable."""
+        from omnigraph.operations import branching
+
+        return branching.create_tag(self._context, name, self._target(commit), message)
+
+    def delete_tag(self, name: str) -> None:
+        from omnigraph.operations import branching
+
+        branching.delete_tag(self._context, name)
+
+    def recoveries(self) -> inspecting.Recoveries:
+        """What waits for recovery, and what was recovered."""
+        from omnigraph.operations import inspecting
+
+        return inspecting.recoveries(self._context)
+
+    def stats(self, *, disk: bool = False) -> Stats:
+        """What the branch holds, how it lies on disk, how far its indexes reach."""
+        from omnigraph.operations import stats as counting
+
+        return counting.stats(self._context, self.branch_name, disk=disk)
+
+    def verify(self, *, quick: bool = False) -> Verification:
+        """Check that manifests, tables, indexes and constraints agree. Changes nothing."""
+        from omnigraph.operations import verify as verifying
+
+        return verifying.verify(self._context, quick=quick)
+
+    def plan_optimize(
+        self, *, types: Collection[str] | None = None, compact: bool = True
+    ) -> Upkeep:
+        """What `optimize`, or without `compact` `ensure_indices`, would do now."""
+        from omnigraph.operations import maintain
+
+        return maintain.plan_optimize(self._context, self.branch_name, types=types, compact=compact)
+
+    def optimize(
+        self,
+        *,
+        types: Collection[str] | None = None,
+        report: Callable[[str], None] | None = None,
+        engine: str = "embedded",
+        spark: SparkSettings | None = None,
+    ) -> Upkeep:
+        """Compact files, restore index coverage and build missing indexes; on request on
+        Spark's executors."""
+        from omnigraph.operations import maintain
+        from omnigraph.operations.spreading import spread_by
+
+        spread = spread_by(self._context, engine, spark)
+        return maintain.optimize(
+            self._context, self.branch_name, types=types, report=report, spread=spread
+        )
+
+    def ensure_indices(
+        self,
+        *,
+        types: Collection[str] | None = None,
+        report: Callable[[str], None] | None = None,
+        engine: str = "embedded",
+        spark: SparkSettings | None = None,
+    ) -> Upkeep:
+        """Build every index that is declared and missing; on request on
+        Spark's executors."""
+        from omnigraph.operations import maintain
+        from omnigraph.operations.spreading import spread_by
+
+        spread = spread_by(self._context, engine, spark)
+        return maintain.ensure_indices(
+            self._context, self.branch_name, types=types, report=report, spread=spread
+        )
+
+    def lag(self) -> Lag:
+        """How far the branch's indexes and files are behind."""
+        from omnigraph.operations import reconcile
+
+        return reconcile.lag_of(self._context, self.branch_name)
+
+    def reconciler(self, *, bounds: Bounds | None = None, interval_s: float = 30.0) -> Reconciler:
+        """A background worker that keeps the branch optimized; use it as a context manager."""
+        from omnigraph.operations import reconcile
+
+        return reconcile.Reconciler(
+            self._context, self.branch_name, bounds=bounds, interval_s=interval_s
+        )
+
+    def repair(
+        self, *, confirm: bool = False, force: bool = False, discard: bool = False
+    ) -> Repair:
+        """Look at tables that are ahead of the manifest; with `confirm` do something about it."""
+        from omnigraph.operations import repair as repairing
+
+        return repairing.repair(
+            self._context, self.branch_name, confirm=confirm, force=force, discard=discard
+        )
+
+    def cleanup(
+        self,
+        *,
+        keep: int | None = None,
+        older_than: timedelta | None = None,
+        grace: timedelta = timedelta(hours=1),
+        confirm: bool = False,
+    ) -> Cleanup:
+        """Give up history that neither rule keeps, on all branches; without `confirm` only look."""
+        from omnigraph.operations import cleanup as cleaning
+        from omnigraph.operations.retention import Policy
+
+        older_than_s = None if older_than is None else older_than.total_seconds()
+        policy = Policy(keep, older_than_s, grace.total_seconds())
+        return cleaning.cleanup(self._context, policy, confirm=confirm)
+
+    def blob_stat(
+        self,
+        type_name: str,
+        id: str,
+        property: str,
+        *,
+        commit: str | None = None,
+        version: int | None = None,
+        at: datetime | None = None,
+        tag: str | None = None,
+    ) -> BlobStat:
+        """Size and etag of a blob."""
+        from omnigraph.operations import blobs
+
+        selector = blobs.BlobSelector(type_name, id, property)
+        return blobs.stat_blob(self._context, selector, self._target(commit, version, at, tag))
+
+    def blob(
+        self,
+        type_name: str,
+        id: str,
+        property: str,
+        *,
+        offset: int = 0,
+        length: int | None = None,
+        commit: str | None = None,
+        version: int | None = None,
+        at: datetime | None = None,
+        tag: str | None = None,
+    ) -> Iterator[bytes]:
+        """The bytes of a blob, or a range of them, piece by piece."""
+        from omnigraph.operations import blobs
+
+        selector = blobs.BlobSelector(type_name, id, property)
+        target = self._target(commit, version, at, tag)
+        return blobs.read_range(self._context, selector, target, offset=offset, length=length)[1]
+
+    def _target(
+        self,
+        commit: str | None = None,
+        version: int | None = None,
+        at: datetime | None = None,
+        tag: str | None = None,
+    ) -> Target:
+        moment = None if at is None else int(at.timestamp() * 1_000_000)
+        return Target(self.branch_name, commit, version, moment, tag)
+
+
+def init(
+    uri: str,
+    schema: str,
+    *,
+    actor: str | None = None,
+    external_blobs: Iterable[str] | None = None,
+) -> Graph:
+    """Make an empty graph with this schema text at an address."""
+    return Graph(opening.init_graph(uri, schema, actor=actor, external_blobs=external_blobs))
+
+
+def open(
+    uri: str,
+    *,
+    branch: str = MAIN,
+    actor: str | None = None,
+    read_only: bool = False,
+    external_blobs: Iterable[str] | None = None,
+) -> Graph:
+    """Open the graph at an address. Unless read-only, this recovers interrupted writes first.
+
+    `external_blobs` are places such as `s3://bucket/prefix/` below which new blobs may refer to
+    files outside of the graph; by default none, or what the environment names."""
+    context = opening.open_graph(
+        uri, actor=actor, read_only=read_only, external_blobs=external_blobs
+    )
+    return Graph(context, branch)

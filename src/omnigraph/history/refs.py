@@ -1,0 +1,191 @@
+"""Branch and tag names: small control objects that point into the manifests.
+
+A branch is an id (never reused) with a manifest of its own; its name is a reference to that id.
+So a name can be given up, taken again or changed without touching data, and `a` may stand beside
+`a/b`. `main` needs no reference: its id is its name.
+
+Guarantees: reading a name is one object read.
+Deliberately absent: creating, renaming and deleting (`commit.branches`, `commit.tags`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import string
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
+
+from omnigraph.errors import (
+    BranchNotFoundError,
+    InvalidArgumentError,
+    TagNotFoundError,
+)
+from omnigraph.history.decoding import decoding, read_fields, text, text_or_none, texts, whole
+from omnigraph.storage.root import GraphRoot
+
+MAIN = "main"
+BRANCHES = "__refs"
+TAGS = "__tags"
+MAX_NAME_BYTES = 255
+# Names that begin like this are the program's own, for branches that are not ready to be seen.
+HIDDEN = "~"
+# Capitals are encoded too: some disks do not tell them from small letters.
+_PLAIN = frozenset(string.ascii_lowercase + string.digits + "-_.")
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    name: str
+    id: str
+    parent_id: str | None = None
+    fork_commit: str | None = None
+    fork_sequence: int = 0
+    # The branches that it grew from, nearest first. Their manifests hold its older commits.
+    ancestors: tuple[str, ...] = ()
+    created_at_us: int = 0
+    actor: str = ""
+    # Set just before a rename creates the new name; the old one is gone once that exists.
+    renaming_to: str | None = None
+    # The name that a rename left, where a crash may have left a reference behind.
+    renamed_from: str | None = None
+
+    def to_bytes(self) -> bytes:
+        return json.dumps(asdict(self), sort_keys=True).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    name: str
+    branch_id: str
+    commit_id: str
+    sequence: int
+    created_at_us: int = 0
+    actor: str = ""
+    message: str = ""
+
+    def to_bytes(self) -> bytes:
+        return json.dumps(asdict(self), sort_keys=True).encode()
+
+
+MAIN_BRANCH = Branch(MAIN, MAIN)
+
+
+def check_name(name: str, what: str = "branch") -> None:
+    """Refuse names that no person could type or that no store could hold."""
+    problem = _problem_with(name)
+    if problem:
+        raise InvalidArgumentError(
+            f"{name!r} is not a usable {what} name: {problem}.",
+            hint="Use letters, digits and any of - _ . / between them.",
+        )
+
+
+def _problem_with(name: str) -> str | None:
+    if not name or name != name.strip():
+        return "it is empty or begins or ends with a space"
+    if len(name.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES:
+        return f"it is longer than {MAX_NAME_BYTES} bytes"
+    if not name.isprintable():
+        return "it holds characters that cannot be printed"
+    if name.startswith(("/", "__", HIDDEN)) or name.endswith("/") or "//" in name:
+        return f"it begins with /, __ or {HIDDEN}, ends with / or holds //"
+    return None
+
+
+def branch_path(name: str) -> str:
+    return f"{BRANCHES}/{encode_name(name)}.json"
+
+
+def tag_path(name: str) -> str:
+    return f"{TAGS}/{encode_name(name)}.json"
+
+
+def encode_name(name: str) -> str:
+    """A flat object name for any branch name: different names never share one."""
+    encoded = "".join(
+        character if character in _PLAIN else "".join(f"={byte:02x}" for byte in character.encode())
+        for character in name
+    )
+    if len(encoded) <= 160:
+        return encoded
+    return encoded[:80] + "=~" + hashlib.sha256(name.encode()).hexdigest()
+
+
+def read_branch(root: GraphRoot, name: str) -> Branch:
+    """The branch of that name, or BranchNotFoundError."""
+    if name == MAIN:
+        return MAIN_BRANCH
+    if not name.startswith(HIDDEN):
+        check_name(name)
+    found = root.objects.get_or_none(branch_path(name))
+    branch = decode_branch(found.data, name) if found else None
+    if branch is None or renamed_away(root, branch):
+        raise BranchNotFoundError(f"There is no branch {name!r}.", branch=name)
+    return branch
+
+
+def list_branches(root: GraphRoot) -> list[Branch]:
+    """All live branches that may be seen, main first, then by name."""
+    named = [decode_branch(data, path) for path, data in _read_all(root, BRANCHES)]
+    seen = [branch for branch in named if not branch.name.startswith(HIDDEN)]
+    live = [branch for branch in seen if not renamed_away(root, branch)]
+    return [MAIN_BRANCH, *sorted(live, key=lambda branch: branch.name)]
+
+
+def read_tag(root: GraphRoot, name: str) -> Tag:
+    check_name(name, "tag")
+    found = root.objects.get_or_none(tag_path(name))
+    if found is None:
+        raise TagNotFoundError(f"There is no tag {name!r}.", tag=name)
+    return decode_tag(found.data, name)
+
+
+def list_tags(root: GraphRoot) -> list[Tag]:
+    tags = [decode_tag(data, path) for path, data in _read_all(root, TAGS)]
+    return sorted(tags, key=lambda tag: tag.name)
+
+
+def decode_branch(data: bytes, where: str) -> Branch:
+    with _decoding(where):
+        found = Branch(**read_fields(data))
+        for name in (found.name, found.id, found.actor):
+            text(name)
+        for other in (found.parent_id, found.fork_commit, found.renaming_to, found.renamed_from):
+            text_or_none(other)
+        whole(found.fork_sequence)
+        whole(found.created_at_us)
+        return replace(found, ancestors=texts(found.ancestors))
+
+
+def decode_tag(data: bytes, where: str) -> Tag:
+    with _decoding(where):
+        found = Tag(**read_fields(data))
+        for name in (found.name, found.branch_id, found.commit_id, found.actor, found.message):
+            text(name)
+        whole(found.sequence)
+        whole(found.created_at_us)
+        return found
+
+
+def _decoding(where: str) -> AbstractContextManager[None]:
+    return decoding(
+        f"The reference {where!r}",
+        hint="Restore the object from a backup, or delete it to give up the name.",
+    )
+
+
+def _read_all(root: GraphRoot, prefix: str) -> Iterator[tuple[str, bytes]]:
+    for path in root.objects.list(prefix):
+        found = root.objects.get_or_none(path)
+        if found is not None:  # deleted since the listing
+            yield path, found.data
+
+
+def renamed_away(root: GraphRoot, branch: Branch) -> bool:
+    """Whether a rename got as far as the new name but not to the removal of the old one."""
+    if branch.renaming_to is None:
+        return False
+    found = root.objects.get_or_none(branch_path(branch.renaming_to))
+    return found is not None and decode_branch(found.data, branch.renaming_to).id == branch.id

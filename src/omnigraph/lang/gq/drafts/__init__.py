@@ -1,0 +1,11 @@
+"""Queries built from Python values instead of text.
+
+    expressions   variables, properties, operators, functions
+    clauses       what stands in a pattern
+    queries       reads and mutations, stage by stage
+    writing       a tree as text
+
+Guarantees: a built query is text in the end, so it has the meaning, the checks, the messages and
+the cache that the same text has.
+Deliberately absent: the catalog. What exists is checked when the query is compiled.
+"""

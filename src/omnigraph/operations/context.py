@@ -1,0 +1,55 @@
+"""What every verb is given: the graph's root, who asks, and whether writing is allowed.
+
+Guarantees: immutable; a verb that writes asks `writable` first.
+Deliberately absent: caches and handles; those belong to the rooms that fill them.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+from dataclasses import dataclass, replace
+
+from omnigraph.errors import DeniedError, InvalidArgumentError
+from omnigraph.model.commit import RECOVERY_ACTOR
+from omnigraph.storage.root import GraphRoot
+
+ACTOR_VARIABLE = "OMNIGRAPH_ACTOR"
+
+
+@dataclass(frozen=True)
+class Context:
+    root: GraphRoot
+    actor: str
+    read_only: bool = False
+
+    def writable(self) -> Context:
+        if self.read_only:
+            raise DeniedError(
+                "The graph was opened read-only.", hint="Open it read-write to change it."
+            )
+        return self
+
+    def acting_as(self, actor: str | None) -> Context:
+        return self if actor is None else replace(self, actor=check_actor(actor))
+
+
+def default_actor() -> str:
+    """Who acts when nobody says so: the environment's actor, else the person logged in."""
+    named = os.environ.get(ACTOR_VARIABLE)
+    if named:
+        return check_actor(named)
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # no such user on this machine
+        return "anonymous"
+
+
+def check_actor(actor: str) -> str:
+    if not actor.strip():
+        raise InvalidArgumentError("An actor needs a name.")
+    if actor != actor.encode("utf-8", "replace").decode():
+        raise InvalidArgumentError("An actor's name holds half a character (a lone surrogate).")
+    if actor == RECOVERY_ACTOR:
+        raise InvalidArgumentError(f"The actor {RECOVERY_ACTOR} is reserved for recovery.")
+    return actor

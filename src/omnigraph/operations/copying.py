@@ -1,0 +1,154 @@
+"""Copying a whole graph, with branches, tags and history, while others go on using it.
+
+    copy_graph(context, "s3://backups/shop")
+
+Versions are never changed once written, so whatever a manifest points to can be copied in peace.
+What points is read first and written last: until the copy is complete there is no graph at its
+address.
+
+Guarantees: the copy shows every branch as it was at a moment after the call began; it shares no
+file with the original; writers go on meanwhile, while cleanup, optimize and the making of branches
+and tags wait. What was being written in that moment is not part of the copy.
+Deliberately absent: bringing an older copy up to date. A copy is made anew, at an empty address.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from omnigraph import progress
+from omnigraph.commit.journal import DIRECTORY as RECOVERY
+from omnigraph.commit.repair import Remedy, settle_drift
+from omnigraph.errors import AlreadyExistsError, InvalidArgumentError, StorageTransientError
+from omnigraph.history.refs import BRANCHES, MAIN, TAGS, list_branches
+from omnigraph.operations.branching import HISTORY_LOCK
+from omnigraph.operations.context import Context
+from omnigraph.operations.maintain import MAINTENANCE_LOCK
+from omnigraph.operations.opening import open_graph
+from omnigraph.operations.relocate import bring_home
+from omnigraph.storage.derived import FOLDER as DERIVED
+from omnigraph.storage.locks import writer_lock
+from omnigraph.storage.manifest import DIRECTORY as MANIFESTS
+from omnigraph.storage.objects import ObjectStore
+from omnigraph.storage.root import GraphRoot
+
+TABLES = ("nodes", "edges")
+# What belongs to writers at work, or can be made again.
+_LEFT_OUT = frozenset({RECOVERY, DERIVED, "__locks", "__tmp", "__staging"})
+# How often a manifest is read again that was trimmed while it was read.
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """How much was copied, to where."""
+
+    place: str
+    objects: int
+    bytes: int
+
+
+def copy_graph(context: Context, place: str) -> Copied:
+    """Copy the graph to an empty address."""
+    source, target = context.root, GraphRoot.at(place)
+    if "memory" in (source.location.scheme, target.location.scheme):
+        raise InvalidArgumentError("A graph in memory has no files that could be copied.")
+    if next(iter(target.objects.list("")), None) is not None:
+        raise AlreadyExistsError(f"{place} is not empty.", hint="Name an empty place.")
+    with _nothing_vanishes(context):
+        pointers = _read_pointers(source.objects)
+        tables = [name for kind in TABLES for name in source.objects.list(kind)]
+        size = _copy_tables(source, target, [name for name in tables if _is_real(name)])
+    # The main manifest comes last: with it the copy is a graph.
+    for name in sorted(pointers, key=lambda name: (name.startswith(f"{MANIFESTS}/{MAIN}/"), name)):
+        target.objects.put(name, pointers[name])
+    _make_whole(context, place)
+    return Copied(place, len(pointers) + len(tables), size + sum(map(len, pointers.values())))
+
+
+@contextmanager
+def _nothing_vanishes(context: Context) -> Iterator[None]:
+    """Cleanup waits. A graph that was opened read-only is copied as it is."""
+    if context.read_only:
+        yield
+        return
+    objects, actor = context.root.objects, context.actor
+    with (
+        writer_lock(objects, MAINTENANCE_LOCK, owner=actor, operation="copy"),
+        writer_lock(objects, HISTORY_LOCK, owner=actor, operation="copy"),
+    ):
+        yield
+
+
+def _read_pointers(objects: ObjectStore) -> dict[str, bytes]:
+    """Everything but tables: names before the manifests that they mean, those before schemas."""
+    found: dict[str, bytes] = {}
+    for folder in (BRANCHES, TAGS):
+        found |= _read(objects, objects.list(folder))
+    branches = {name.split("/")[1] for name in objects.list(MANIFESTS)}
+    for branch_id in sorted(branches):
+        found |= _read_manifest(objects, f"{MANIFESTS}/{branch_id}")
+    known = {BRANCHES, TAGS, MANIFESTS, *TABLES, *_LEFT_OUT}
+    rest = [name for name in objects.list("") if name.split("/")[0] not in known]
+    return found | _read(objects, rest)
+
+
+def _read_manifest(objects: ObjectStore, folder: str) -> dict[str, bytes]:
+    """A branch's manifest at its newest version, with all that this version needs."""
+    for _ in range(_ATTEMPTS):
+        names = [name for name in objects.list(folder) if _is_real(name)]
+        versions = sorted(name for name in names if name.endswith(".manifest"))
+        wanted = [*versions[:1], *(name for name in names if name not in versions)]
+        found = _read(objects, wanted)
+        if len(found) == len(wanted):  # nothing was trimmed while we read
+            return found
+    raise StorageTransientError(f"{folder} changed all the time while it was copied.")
+
+
+def _read(objects: ObjectStore, names: Iterable[str]) -> dict[str, bytes]:
+    read = {name: objects.get_or_none(name) for name in names if _is_real(name)}
+    return {name: found.data for name, found in read.items() if found is not None}
+
+
+def _is_real(name: str) -> bool:
+    """Not a file that somebody has begun to write."""
+    return not name.rsplit("/", 1)[-1].startswith(".")
+
+
+def _copy_tables(source: GraphRoot, target: GraphRoot, names: list[str]) -> int:
+    size = 0
+    local = source.location.scheme == target.location.scheme == "file"
+    for number, name in enumerate(names):
+        progress.report("copy", number, len(names), bytes=size)
+        if local:
+            size += _copy_file(f"{source.location.path}/{name}", f"{target.location.path}/{name}")
+            continue
+        found = source.objects.get_or_none(name)
+        if found is not None:
+            target.objects.put(name, found.data)
+            size += found.size
+    if local:
+        target.objects.sync(name for name in names if target.objects.exists(name))
+    return size
+
+
+def _copy_file(source: str, target: str) -> int:
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    try:
+        shutil.copyfile(source, target)
+    except FileNotFoundError:
+        return 0  # of a version that nothing points to
+    return os.path.getsize(target)
+
+
+def _make_whole(context: Context, place: str) -> None:
+    """Let forks look for their files in the copy, and put tables back that a writer had moved
+    between the reading of its manifest and that of the table."""
+    copy = open_graph(place, actor=context.actor)
+    bring_home(copy)
+    for branch in list_branches(copy.root):
+        settle_drift(copy.root, branch.name, context.actor, lambda drift: Remedy.DISCARD)

@@ -1,0 +1,91 @@
+"""What differs between two states of a graph.
+
+Guarantees: any two of branch, commit, version, moment and tag; streamed, in a fixed order.
+Deliberately absent: changes of the schema; they are planned with `schema plan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.errors import BranchNotFoundError, InvalidArgumentError, TagNotFoundError
+from omnigraph.history.diff import diff_snapshots
+from omnigraph.history.refs import read_branch, read_tag
+from omnigraph.history.resolve import Target, resolve
+from omnigraph.model.catalog import DST_COLUMN, SRC_COLUMN, TableKind
+from omnigraph.model.change import Change, ChangeFilter, ChangeOp
+from omnigraph.operations.context import Context
+from omnigraph.operations.engines import EMBEDDED
+from omnigraph.operations.merging.comparing import differ_for
+from omnigraph.operations.merging.resolutions import plain
+
+if TYPE_CHECKING:
+    from omnigraph.engines.spark.settings import SparkSettings
+
+
+def diff(
+    context: Context,
+    before: Target,
+    after: Target,
+    filter: ChangeFilter | None = None,
+    *,
+    engine: str = EMBEDDED,
+    spark: SparkSettings | None = None,
+) -> Iterator[Change]:
+    """Every entity that is in only one of the states, or not the same in both. With the engine
+    `spark`, tables are compared there; here they are compared piece by piece."""
+    old, new = resolve(context.root, before), resolve(context.root, after)
+    differ = None if engine == EMBEDDED else differ_for(engine, spark)
+    return diff_snapshots(context.root, old, new, filter, differ)
+
+
+def state_named(context: Context, text: str) -> Target:
+    """The state that a word means: a branch, `branch@version`, a tag, or else a commit."""
+    name, at, version = text.rpartition("@")
+    if at and version.isdigit():
+        return Target(name, version=int(version))
+    try:
+        read_branch(context.root, text)
+        return Target(text)
+    except (BranchNotFoundError, InvalidArgumentError):
+        pass
+    try:
+        read_tag(context.root, text)
+        return Target(tag=text)
+    except (TagNotFoundError, InvalidArgumentError):
+        return Target(commit=text)
+
+
+def filter_of(kinds: list[str], types: list[str], ops: list[str]) -> ChangeFilter:
+    """A filter from words; an unknown word is refused."""
+    try:
+        return ChangeFilter(
+            frozenset(map(TableKind, kinds)), frozenset(types), frozenset(map(ChangeOp, ops))
+        )
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"{error}.", hint="Kinds are node and edge; operations insert, update and delete."
+        ) from error
+
+
+def change_to_dict(change: Change) -> dict[str, Any]:
+    """A change in values that JSON has."""
+    return {
+        "kind": str(change.kind),
+        "type": {"id": change.type_id, "name": change.type_name},
+        "id": change.id,
+        "op": str(change.op),
+        "before": _image(change, change.before),
+        "after": _image(change, change.after),
+    }
+
+
+def _image(change: Change, image: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if image is None:
+        return None
+    found = {name: plain(value) for name, value in image.items()}
+    if change.kind is TableKind.EDGE:
+        ends = {"from": found.pop(SRC_COLUMN), "to": found.pop(DST_COLUMN)}
+        return {"endpoints": ends, "properties": found}
+    return {"properties": found}

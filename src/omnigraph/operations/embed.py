@@ -1,0 +1,312 @@
+"""Making the vectors of `@embed` properties for rows that are in the graph already.
+
+    embed(context, EmbedOptions(types=("Doc",)))              what is missing or stale
+    embed(context, EmbedOptions(everything=True))             all of them
+    embed(context, EmbedOptions(clean=True))                  take them away
+
+Guarantees: one commit, which names model and properties, or none when there is nothing to do; a
+vector whose text has not changed since it was made is kept unless all are asked for; vectors of two
+models are never mixed in a property without being asked to; if somebody changes a type meanwhile
+its rows are chosen again, and texts that were embedded already are not sent again.
+Deliberately absent: rows on their way in (`load` with `embed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph import progress
+from omnigraph.embedding import EmbeddingClient, EmbeddingConfig, config_from_environment
+from omnigraph.engines.embedded.statements import affected_rows
+from omnigraph.engines.embedded.view import View
+from omnigraph.engines.spark.embedding import Renewal, Vectors, renew_vectors
+from omnigraph.engines.spark.progress import ProgressEvent
+from omnigraph.engines.spark.settings import SparkSettings
+from omnigraph.errors import EmbeddingError, InvalidArgumentError
+from omnigraph.history.refs import MAIN
+from omnigraph.history.resolve import Target, resolve
+from omnigraph.model.catalog import ID_COLUMN, Catalog, Property
+from omnigraph.model.commit import CommitKind
+from omnigraph.model.snapshot import Snapshot
+from omnigraph.model.write import WriteResult
+from omnigraph.operations.context import Context
+from omnigraph.operations.grouping import write_alone
+from omnigraph.operations.shaping import find_type
+from omnigraph.operations.staleness import record, standings
+from omnigraph.operations.writing import Conditions, Evaluated
+from omnigraph.plan.checks import TableType, system_columns
+from omnigraph.plan.deltas import TableDelta
+from omnigraph.storage.root import GraphRoot
+
+if TYPE_CHECKING:
+    from omnigraph.operations.load import LoadResult
+
+EMBEDDED, SPARK = "embedded", "spark"
+# So many texts are sent before progress is told.
+_AT_ONCE = 1024
+# Read whole and picked from, rather than looked up one by one.
+_MANY = 10_000
+
+
+@dataclass(frozen=True)
+class EmbedOptions:
+    """`types` empty: all that have such properties. `select` are `Type:property=value`."""
+
+    types: tuple[str, ...] = ()
+    select: tuple[str, ...] = ()
+    everything: bool = False
+    clean: bool = False
+    branch: str = MAIN
+    message: str = ""
+    engine: str = EMBEDDED
+    spark: SparkSettings | None = None
+    progress: Callable[[ProgressEvent], None] | None = None
+
+
+@dataclass(frozen=True)
+class EmbedResult(WriteResult):
+    """What was done. `rows` counts, by type, those that got or lost a vector."""
+
+    model: str | None = None
+    rows: Mapping[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**WriteResult.to_json(self), "model": self.model, "rows": dict(self.rows)}
+
+
+def embed(context: Context, options: EmbedOptions) -> EmbedResult:
+    """Bring vectors up to date, in one commit."""
+    context.writable()
+    config = _config(options)
+    if options.engine == SPARK:
+        from omnigraph.operations.embed_on_spark import embed_on_spark
+
+        return _told(embed_on_spark(context, options, config), config)
+    if options.engine != EMBEDDED:
+        raise InvalidArgumentError(
+            f"There is no engine {options.engine!r}.", hint=f"Use {SPARK} or {EMBEDDED}."
+        )
+    request = EmbedRequest(context, options, config)
+    return _told(write_alone(context.root, options.branch, request), config)
+
+
+def count_due(context: Context, options: EmbedOptions) -> dict[str, int]:
+    """How many rows of each type `embed` would give a vector to, or take one from."""
+    snapshot = resolve(context.root, Target(options.branch))
+    view = View(context.root, snapshot)
+    found = {}
+    for table, renewal in renewals(context.root, snapshot, options, _config(options)):
+        rows = _looked_at(view, table, renewal)
+        masks = [renewal.mask(table, table.by_name[name], rows) for name in renewal.properties]
+        found[table.name] = int(np.logical_or.reduce(masks).sum())
+    return found
+
+
+def _config(options: EmbedOptions) -> EmbeddingConfig | None:
+    """Who makes vectors; taking them away needs nobody."""
+    if options.everything and options.clean:
+        raise InvalidArgumentError("Vectors are made anew or taken away, not both.")
+    return None if options.clean else config_from_environment()
+
+
+def _told(done: WriteResult | LoadResult, config: EmbeddingConfig | None) -> EmbedResult:
+    rows = {name: affected.total for name, affected in done.affected.items()}
+    model = config.model if config else None
+    return EmbedResult(done.commit, done.affected, done.repeated, model, rows)
+
+
+# What is due.
+
+
+def renewals(
+    root: GraphRoot, snapshot: Snapshot, options: EmbedOptions, config: EmbeddingConfig | None
+) -> list[tuple[TableType, Renewal]]:
+    """The types that are meant, each with what to do. Raises if the model does not fit."""
+    found = []
+    for table in _tables(snapshot.catalog, options):
+        items = embedded_properties(table)
+        where = _where(table, options.select)
+        if options.clean:
+            _refuse_required(table, items)
+        stale = {} if config is None else _stale(root, snapshot, table, items, options, config)
+        names = tuple(item.name for item in items)
+        found.append((table, Renewal(names, options.everything, options.clean, stale, where)))
+    return found
+
+
+def _tables(catalog: Catalog, options: EmbedOptions) -> list[TableType]:
+    names = [*options.types, *(text.partition(":")[0] for text in options.select)]
+    if names:
+        tables = [find_type(catalog, name) for name in dict.fromkeys(names)]
+        for table in tables:
+            if not embedded_properties(table):
+                raise InvalidArgumentError(
+                    f"{table.name} has no property with @embed.",
+                    hint='Say in the schema what a vector is made from: @embed("text").',
+                )
+        return tables
+    tables = [table for table in catalog.tables() if embedded_properties(table)]
+    if not tables:
+        raise InvalidArgumentError(
+            "No type has a property with @embed.",
+            hint='Say in the schema what a vector is made from: @embed("text").',
+        )
+    return tables
+
+
+def embedded_properties(table: TableType) -> list[Property]:
+    return [item for item in table.properties if item.embed is not None]
+
+
+def _refuse_required(table: TableType, items: Sequence[Property]) -> None:
+    for item in items:
+        if not item.type.nullable:
+            raise InvalidArgumentError(
+                f"{table.name}.{item.name} must have a value, so its vectors cannot be taken away."
+            )
+
+
+def _where(table: TableType, select: Sequence[str]) -> tuple[tuple[str, Any], ...]:
+    found = []
+    for text in select:
+        type_name, _, rest = text.partition(":")
+        name, equals, value = rest.partition("=")
+        if not equals or (table.get(name) is None and type_name == table.name):
+            raise InvalidArgumentError(
+                f"{text!r} selects nothing.", hint="Write it as Type:property=value."
+            )
+        if type_name == table.name:
+            found.append((name, _value(table.by_name[name], value)))
+    return tuple(found)
+
+
+def _value(item: Property, text: str) -> Any:
+    try:
+        return pa.scalar(text).cast(item.type.to_arrow()).as_py()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidArgumentError(f"{text!r} is no value of {item.name}.") from error
+
+
+def _stale(
+    root: GraphRoot,
+    snapshot: Snapshot,
+    table: TableType,
+    items: Sequence[Property],
+    options: EmbedOptions,
+    config: EmbeddingConfig,
+) -> dict[str, frozenset[str]]:
+    """Ids of vectors that are older than their texts; models are compared on the way."""
+    client = EmbeddingClient(config)
+    for item in items:
+        assert item.embed is not None
+        client.require_model(item.embed.model, f"{table.name}.{item.name}")
+    if options.everything:
+        return {}
+    found = standings(root, snapshot, table)
+    for name, standing in found.items():
+        if standing.model not in (None, config.model):
+            raise EmbeddingError(
+                f"The vectors of {table.name}.{name} were made by the model {standing.model!r}, "
+                f"and new ones would be made by {config.model!r}: they cannot be compared.",
+                hint="Make all of them anew (--reembed-all), or set OMNIGRAPH_EMBED_MODEL.",
+                property=f"{table.name}.{name}",
+                recorded=standing.model,
+                model=config.model,
+            )
+    return {name: frozenset(standing.stale) for name, standing in found.items()}
+
+
+def details(
+    tables: Sequence[TableType], config: EmbeddingConfig | None, options: EmbedOptions
+) -> dict[str, Any]:
+    """What the commit says. A run over some rows does not vouch for the others."""
+    if config is None or options.select:
+        return {}
+    items = [item for table in tables for item in embedded_properties(table)]
+    return record(config.model, str(config.provider), items)
+
+
+# In this process.
+
+
+@dataclass
+class EmbedRequest:
+    """A run. It may be evaluated several times; texts are embedded once."""
+
+    context: Context
+    options: EmbedOptions
+    config: EmbeddingConfig | None
+    _known: dict[tuple[str, int], Any] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> CommitKind:
+        return CommitKind.LOAD
+
+    @property
+    def is_strict(self) -> bool:
+        return False
+
+    @property
+    def fingerprint(self) -> str | None:
+        return None
+
+    @property
+    def conditions(self) -> Conditions:
+        snapshot = resolve(self.context.root, Target(self.options.branch))
+        tables = _tables(snapshot.catalog, self.options)
+        said = details(tables, self.config, self.options)
+        return Conditions(self.context.actor, self.options.message, details=said)
+
+    def evaluate(self, view: View) -> Evaluated:
+        delta = {}
+        root = self.context.root
+        for table, renewal in renewals(root, view.snapshot, self.options, self.config):
+            rows = _due_rows(view, table, renewal)
+            if rows.num_rows:
+                made = renew_vectors(table, rows, renewal, self._embed)
+                columns = [*system_columns(table), *(item.column for item in table.properties)]
+                made = made.rename_columns(columns)
+                delta[table.id] = TableDelta(table, made, replacing=made.num_rows)
+        return Evaluated(delta, affected_rows(delta))
+
+    def _embed(self, item: Property, texts: Sequence[str]) -> Vectors:
+        assert self.config is not None
+        dim = item.type.dim or 0
+        new = [text for text in texts if (text, dim) not in self._known]
+        with EmbeddingClient(self.config) as client:
+            for first in range(0, len(new), _AT_ONCE):
+                progress.report(f"embed {item.name}", first, len(new), rows=first)
+                some = new[first : first + _AT_ONCE]
+                made = client.embed_documents(some, dim)
+                self._known.update({(t, dim): v for t, v in zip(some, made, strict=True)})
+        return np.stack([self._known[text, dim] for text in texts])
+
+
+def _looked_at(view: View, table: TableType, renewal: Renewal) -> pa.Table:
+    """The columns that decide which rows are due, by name."""
+    names = [name for name, _ in renewal.where]
+    for item in embedded_properties(table):
+        assert item.embed is not None
+        names += [item.name, item.embed.source]
+    columns = {ID_COLUMN: ID_COLUMN, **{table.by_name[name].column: name for name in names}}
+    found = view.select(table, columns=list(columns))
+    return found.rename_columns(list(columns.values()))
+
+
+def _due_rows(view: View, table: TableType, renewal: Renewal) -> pa.Table:
+    """The rows that are due, whole, with columns by name."""
+    rows = _looked_at(view, table, renewal)
+    masks = [renewal.mask(table, table.by_name[name], rows) for name in renewal.properties]
+    ids = rows.column(ID_COLUMN).filter(pa.array(np.logical_or.reduce(masks)))
+    if len(ids) < _MANY:
+        found = view.rows(table, ids.to_pylist())
+    else:
+        whole = view.select(table)
+        found = whole.filter(pc.is_in(whole.column(ID_COLUMN), value_set=ids.combine_chunks()))
+    return found.rename_columns([*system_columns(table), *(p.name for p in table.properties)])

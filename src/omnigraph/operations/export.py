@@ -1,0 +1,208 @@
+"""Writing a snapshot out as files that can be loaded again.
+
+    export(context, "shop.jsonl")                     one file: nodes, then edges
+    export(context, "out/", format="parquet")         one file for each type
+    export(context, "s3://b/out", engine="spark")     folders of parts, written by executors
+
+Guarantees: one snapshot, pinned at the beginning; the embedded engine orders rows by id, so equal
+graphs give equal files; loading an export into an empty graph gives the same rows and ids.
+Deliberately absent: history. An export is one state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph import progress
+from omnigraph.engines.spark.export import ENCODERS, export_snapshot
+from omnigraph.engines.spark.progress import ProgressEvent, Watch
+from omnigraph.engines.spark.session import get_session
+from omnigraph.engines.spark.settings import SparkSettings
+from omnigraph.engines.spark.tasks import SparkRunner
+from omnigraph.errors import AlreadyExistsError, InvalidArgumentError
+from omnigraph.history.resolve import Target, resolve
+from omnigraph.model.catalog import ID_COLUMN, Catalog
+from omnigraph.model.snapshot import Snapshot, TableVersion
+from omnigraph.operations.context import Context
+from omnigraph.operations.shaping import find_type
+from omnigraph.plan.checks import TableType
+from omnigraph.plan.outputs import output_columns, to_lines
+from omnigraph.storage.deltas import ROW_ID, take_rows
+from omnigraph.storage.inputs import open_output, output_address, output_exists, write_output
+from omnigraph.storage.reading import open_table
+from omnigraph.storage.root import GraphRoot
+
+SPARK, EMBEDDED = "spark", "embedded"
+_BATCH_ROWS = 65_536
+# Larger tables are not held whole; fetching rows by their number takes longer than reading all.
+_WHOLE_ROWS, _WHOLE_BLOB_ROWS = 2_000_000, 20_000
+_BLOB_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """`types` empty: all. `overwrite`: the place need not be empty."""
+
+    format: str | None = None
+    types: tuple[str, ...] = ()
+    engine: str = EMBEDDED
+    overwrite: bool = False
+    spark: SparkSettings | None = None
+    progress: Callable[[ProgressEvent], None] | None = None
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """What was written: rows by type, at which commit, and where."""
+
+    commit_id: str
+    place: str
+    rows: dict[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"commit": self.commit_id, "place": self.place, "rows": self.rows}
+
+
+def export(
+    context: Context,
+    place: str,
+    target: Target | None = None,
+    options: ExportOptions | None = None,
+) -> ExportResult:
+    """Write a snapshot to a file or a folder."""
+    chosen = options or ExportOptions()
+    format_, single = _form(place, chosen)
+    address = output_address(place)
+    if output_exists(address) and not chosen.overwrite:
+        raise AlreadyExistsError(
+            f"{place} exists already.", hint="Name another place, or allow it to be overwritten."
+        )
+    snapshot = resolve(context.root, target)
+    tables = _tables(snapshot.catalog, chosen.types)
+    if chosen.engine == SPARK:
+        rows = _on_spark(context, snapshot, tables, address, format_, chosen)
+    elif single:
+        rows = _to_file(snapshot, tables, address)
+    else:
+        rows = _to_folder(snapshot, tables, address, format_)
+    return ExportResult(snapshot.commit_id, place, rows)
+
+
+def lines(context: Context, target: Target | None = None) -> Iterator[bytes]:
+    """A snapshot as JSONL, piece by piece: nodes before edges, each by type and id."""
+    snapshot = resolve(context.root, target)
+    for table in snapshot.catalog.tables():
+        for batch in _sorted_rows(snapshot, table):
+            yield to_lines(table, batch)
+
+
+def _form(place: str, options: ExportOptions) -> tuple[str, bool]:
+    """The format, and whether the place is one file."""
+    single = place.lower().endswith((".jsonl", ".ndjson"))
+    format_ = options.format or "jsonl"
+    if format_ not in ENCODERS:
+        raise InvalidArgumentError(
+            f"There is no format {format_!r}.", hint=f"Use one of {', '.join(ENCODERS)}."
+        )
+    if options.engine not in (SPARK, EMBEDDED):
+        raise InvalidArgumentError(
+            f"There is no engine {options.engine!r}.", hint=f"Use {SPARK} or {EMBEDDED}."
+        )
+    if single and (format_ != "jsonl" or options.engine == SPARK):
+        raise InvalidArgumentError(
+            "Only JSONL from the embedded engine goes into one file.",
+            hint="Name a folder instead.",
+        )
+    return format_, single
+
+
+def _tables(catalog: Catalog, types: Sequence[str]) -> list[TableType]:
+    if not types:
+        return list(catalog.tables())
+    return [find_type(catalog, name) for name in types]
+
+
+def _on_spark(
+    context: Context,
+    snapshot: Snapshot,
+    tables: Sequence[TableType],
+    address: str,
+    format_: str,
+    options: ExportOptions,
+) -> dict[str, int]:
+    runner = SparkRunner(get_session(options.spark), Watch(options.progress))
+    return export_snapshot(
+        runner,
+        context.root.location,
+        snapshot,
+        tables,
+        address.rstrip("/"),
+        format_,
+    )
+
+
+def _to_file(snapshot: Snapshot, tables: Sequence[TableType], address: str) -> dict[str, int]:
+    rows = {table.name: 0 for table in tables}
+    total, size = _count(snapshot, tables), 0
+    with open_output(address) as out:
+        for table in tables:
+            for batch in _sorted_rows(snapshot, table):
+                lines = to_lines(table, batch)
+                out.write(lines)
+                size += len(lines)
+                rows[table.name] += batch.num_rows
+                done = sum(rows.values())
+                progress.report("export", done, total, rows=done, bytes=size)
+    return rows
+
+
+def _to_folder(
+    snapshot: Snapshot, tables: Sequence[TableType], address: str, format_: str
+) -> dict[str, int]:
+    rows: dict[str, int] = {}
+    total = _count(snapshot, tables)
+    for table in tables:
+        done = sum(rows.values())
+        progress.report("export", done, total, rows=done)
+        batches = (b for rows in _sorted_rows(snapshot, table) for b in rows.to_batches())
+        data, rows[table.name] = ENCODERS[format_](table, batches)
+        if rows[table.name]:
+            write_output(f"{address.rstrip('/')}/{table.name}.{format_}", data)
+    return rows
+
+
+def _count(snapshot: Snapshot, tables: Sequence[TableType]) -> int:
+    versions = [snapshot.table(table.id) for table in tables]
+    return sum(version.rows for version in versions if version is not None)
+
+
+def _sorted_rows(snapshot: Snapshot, table: TableType) -> Iterator[pa.Table]:
+    version = snapshot.table(table.id)
+    if version is None or version.rows == 0:
+        return
+    blobs = bool(table.blob_properties)
+    if version.rows > (_WHOLE_BLOB_ROWS if blobs else _WHOLE_ROWS):
+        yield from _sorted_pieces(snapshot, table, version, _BLOB_ROWS if blobs else _BATCH_ROWS)
+        return
+    opened = open_table(snapshot.root, version)
+    rows = opened.read(output_columns(table), whole_blobs=blobs)
+    rows = rows.sort_by(ID_COLUMN).combine_chunks()
+    for first in range(0, rows.num_rows, _BATCH_ROWS):
+        yield rows.slice(first, _BATCH_ROWS)
+
+
+def _sorted_pieces(
+    snapshot: Snapshot, table: TableType, version: TableVersion, size: int
+) -> Iterator[pa.Table]:
+    """The same for tables that would not fit: the order is found first, then rows are fetched."""
+    opened, columns = open_table(snapshot.root, version), output_columns(table)
+    order = opened.read([ID_COLUMN], with_row_id=True).sort_by(ID_COLUMN)
+    numbers = order.column(ROW_ID).to_numpy()
+    root = GraphRoot.at(snapshot.root)
+    for first in range(0, len(numbers), size):
+        rows = take_rows(root, version, numbers[first : first + size], columns)
+        yield rows.select(columns).sort_by(ID_COLUMN)

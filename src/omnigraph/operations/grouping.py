@@ -1,0 +1,154 @@
+"""Group commit: threads that write to one branch share table commits and publishes.
+
+Each branch has a queue. The first thread to come leads: it carries out everything that waits,
+itself included, as one group. Who comes meanwhile waits in line, and the next leader takes them
+all. Threads that write one request after another come back a moment after their group is done; a
+leader gives as many as there were last time that moment, and no more than a part of what the last
+group took. A single writer never waits.
+
+Guarantees: requests are carried out in the order in which they came, save that one which cannot
+share with those before it goes into the next group; each keeps its own commit and its own error;
+branches do not wait for each other.
+Deliberately absent: a thread of its own. If callers go away, nothing keeps running.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Sequence
+
+from omnigraph.errors import CommitOutcomeUnknownError
+from omnigraph.model.write import WriteResult
+from omnigraph.operations.writing import BranchWriter, Request, Ticket
+from omnigraph.storage.root import GraphRoot
+
+MOST_IN_GROUP = 64
+# The longest that a leader waits for those who were there before, as a share of the last group.
+_PATIENCE = 0.5
+
+
+def write_in_group(root: GraphRoot, branch: str, request: Request) -> WriteResult:
+    """Carry a request out together with whoever else is writing to the branch."""
+    return _queue(root, branch).submit(request)
+
+
+def write_alone(root: GraphRoot, branch: str, request: Request) -> WriteResult:
+    """Carry out a request that is too large to make others wait for it."""
+    ticket = Ticket(request)
+    BranchWriter(root, branch).write([ticket], optimistic=2)
+    return ticket.outcome()
+
+
+class _Waiting:
+    """A ticket in line. The thread sleeps until it is done or has become the leader."""
+
+    __slots__ = ("awake", "leads", "ticket")
+
+    def __init__(self, ticket: Ticket) -> None:
+        self.ticket = ticket
+        self.leads = False
+        self.awake = threading.Event()
+
+
+class _Queue:
+    def __init__(self, writer: BranchWriter) -> None:
+        self._writer = writer
+        self._line: deque[_Waiting] = deque()
+        self._led = False
+        self._guard = threading.Lock()
+        self._arrived = threading.Condition(self._guard)
+        # How many the last group served, and how long it took.
+        self._company = 1
+        self._took_s = 0.0
+
+    def submit(self, request: Request) -> WriteResult:
+        mine = _Waiting(Ticket(request))
+        with self._guard:
+            self._line.append(mine)
+            self._arrived.notify()
+            if not self._led:
+                self._led = mine.leads = True
+        if not mine.leads:
+            mine.awake.wait()
+        if mine.leads:
+            self._lead(mine)
+        return mine.ticket.outcome()
+
+    def _lead(self, mine: _Waiting) -> None:
+        """Write groups until our own ticket is done, then hand over."""
+        try:
+            while not mine.ticket.is_done:
+                self._write(self._next_group())
+        finally:
+            self._hand_over()
+
+    def _next_group(self) -> list[_Waiting]:
+        with self._guard:
+            expected = min(self._company, MOST_IN_GROUP)
+            self._arrived.wait_for(
+                lambda: len(self._line) >= expected, timeout=_PATIENCE * self._took_s
+            )
+            return [self._line.popleft() for _ in range(min(MOST_IN_GROUP, len(self._line)))]
+
+    def _write(self, group: Sequence[_Waiting]) -> None:
+        begun = time.monotonic()
+        try:
+            self._writer.write([waiting.ticket for waiting in group])
+        except BaseException:
+            # Ctrl-C in the leader, say. It may have come after the publish, so nobody repeats it.
+            for waiting in group:
+                if not waiting.ticket.is_done:
+                    waiting.ticket.error = _interrupted()
+            raise
+        finally:
+            self._release(group, time.monotonic() - begun)
+
+    def _release(self, group: Sequence[_Waiting], took_s: float) -> None:
+        """Wake those who have their outcome; the others go back to the head of the line."""
+        undone = [waiting for waiting in group if not waiting.ticket.is_done]
+        with self._guard:
+            self._company = len(group) - len(undone)
+            self._took_s = took_s
+            self._line.extendleft(reversed(undone))
+        for waiting in group:
+            if waiting.ticket.is_done:
+                waiting.awake.set()
+
+    def _hand_over(self) -> None:
+        with self._guard:
+            successor = self._line[0] if self._line else None
+            if successor is None:
+                self._led = False
+                return
+            successor.leads = True
+        successor.awake.set()
+
+
+def _interrupted() -> CommitOutcomeUnknownError:
+    return CommitOutcomeUnknownError("The thread that wrote on behalf of this one was interrupted.")
+
+
+# Handles that reach one graph share its queues, as long as any of them lives.
+_queues: weakref.WeakValueDictionary[tuple[str, str], _Queue] = weakref.WeakValueDictionary()
+_queues_guard = threading.Lock()
+
+
+def _queue(root: GraphRoot, branch: str) -> _Queue:
+    with _queues_guard:
+        queue = _queues.get((root.uri, branch))
+        if queue is None:
+            queue = _queues[root.uri, branch] = _Queue(BranchWriter(root, branch))
+        return queue
+
+
+def _start_over() -> None:
+    global _queues, _queues_guard
+    # A child has none of the threads that its parent's queues wait for.
+    _queues, _queues_guard = weakref.WeakValueDictionary(), threading.Lock()
+
+
+os.register_at_fork(after_in_child=_start_over)

@@ -1,0 +1,180 @@
+"""Putting rows into the graph in bulk, in this process.
+
+    append      every id must be new; one that exists is a conflict and nothing is written
+    merge       an id that exists gets the new row; of several with one id the last counts
+    overwrite   the rows take the place of all rows of their types
+
+Guarantees: all rows or none, in one commit; the order of records means nothing but for the last
+one in `merge`, so edges may come before their nodes; everything is checked before a table moves.
+Deliberately absent: inputs beyond the bound; those are for the engine that spreads work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from omnigraph import progress
+from omnigraph.engines.embedded.integrity import run_checks
+from omnigraph.engines.embedded.staging import replaced_rows
+from omnigraph.engines.embedded.statements import affected_rows
+from omnigraph.engines.embedded.view import View
+from omnigraph.errors import InvalidArgumentError
+from omnigraph.history.refs import MAIN
+from omnigraph.history.resolve import Target, resolve
+from omnigraph.model.catalog import Catalog
+from omnigraph.model.commit import CommitKind
+from omnigraph.model.write import Affected, WriteResult
+from omnigraph.operations.context import Context
+from omnigraph.operations.grouping import write_alone, write_in_group
+from omnigraph.operations.inputs import MOST_BYTES, Lines, Part, take_in
+from omnigraph.operations.shaping import EmbedRows, TypeRows, find_type, shape
+from omnigraph.operations.writing import MOST_LISTED, Conditions, Evaluated
+from omnigraph.plan.constraints import distinct_ids, last_of_each, set_checks
+from omnigraph.plan.deltas import Delta, TableDelta, no_rows
+from omnigraph.plan.findings import Findings
+
+
+class Mode(StrEnum):
+    APPEND = "append"
+    MERGE = "merge"
+    OVERWRITE = "overwrite"
+
+
+@dataclass
+class IngestRequest:
+    """Rows to be ingested. They are shaped once per schema, not once per attempt."""
+
+    parts: Sequence[Part]
+    mode: Mode
+    conditions: Conditions
+    types: tuple[str, ...] = ()
+    most_bytes: int = MOST_BYTES
+    embed: EmbedRows | None = None
+    _shaped: tuple[str, Delta] | None = None
+
+    @property
+    def kind(self) -> CommitKind:
+        return CommitKind.LOAD
+
+    @property
+    def is_strict(self) -> bool:
+        return self.mode is Mode.OVERWRITE
+
+    @property
+    def fingerprint(self) -> str | None:
+        if not all(isinstance(part, Lines) for part in self.parts):
+            return None
+        digest = hashlib.blake2b(f"{self.mode} {sorted(self.types)}".encode(), digest_size=16)
+        for part in self.parts:
+            digest.update(part.data if isinstance(part, Lines) else b"")
+        return digest.hexdigest()
+
+    def evaluate(self, view: View) -> Evaluated:
+        catalog = view.snapshot.catalog
+        delta = self.shaped(catalog)
+        run_checks(view, delta, set_checks(catalog, delta)).raise_if_any()
+        known = {
+            table_id: replace(change, replacing=replaced_rows(view, change))
+            for table_id, change in delta.items()
+        }
+        return Evaluated(known, _affected(view, known))
+
+    def shaped(self, catalog: Catalog) -> Delta:
+        """The rows as a delta, whatever they meet."""
+        if self._shaped is None or self._shaped[0] != catalog.hash:
+            self._shaped = (catalog.hash, self._shape(catalog))
+        return self._shaped[1]
+
+    def _shape(self, catalog: Catalog) -> Delta:
+        findings = Findings()
+        found = shape(catalog, self.parts, findings, self.most_bytes, self.embed)
+        findings.raise_if_any()
+        delta = {table_id: self._delta(rows, findings) for table_id, rows in found.items()}
+        findings.raise_if_any()
+        if self.mode is Mode.OVERWRITE:
+            for table in (find_type(catalog, name) for name in self.types):
+                delta.setdefault(table.id, TableDelta(table, no_rows(table), replaces=True))
+            _refuse_no_types(delta)
+        return delta
+
+    def _delta(self, found: TypeRows, findings: Findings) -> TableDelta:
+        table, rows, origin = found.table, found.rows, found.origin
+        if self.mode is Mode.MERGE:
+            rows, origin = last_of_each(rows, origin)
+        elif not found.fresh:
+            distinct_ids(table, rows, origin, findings)
+        return TableDelta(
+            table,
+            rows,
+            replaces=self.mode is Mode.OVERWRITE,
+            strict=self.mode is Mode.APPEND,
+            fresh=found.fresh,
+            origin=origin,
+        )
+
+
+def ingest(
+    context: Context,
+    data: Any,
+    mode: str = Mode.APPEND,
+    *,
+    type: str | None = None,
+    types: Iterable[str] = (),
+    branch: str = MAIN,
+    message: str = "",
+    if_commit: str | None = None,
+    idempotency_key: str | None = None,
+    most_bytes: int = MOST_BYTES,
+) -> WriteResult:
+    """Ingest rows into a branch. `types` are further types that an overwrite replaces, even by
+    nothing; those of the input are replaced anyway."""
+    root = context.writable().root
+    parts = take_in(data, type, most_bytes)
+    request = IngestRequest(
+        parts,
+        _mode(mode),
+        Conditions(context.actor, message, if_commit, idempotency_key),
+        tuple(types) if type is None else (*types, type),
+        most_bytes,
+    )
+    # Shaping is most of the work, and needs nobody's lock.
+    delta = request.shaped(resolve(root, Target(branch)).catalog)
+    rows = sum(change.rows.num_rows for change in delta.values())
+    progress.report("write", rows=rows)
+    if rows <= MOST_LISTED and not request.is_strict:
+        return write_in_group(root, branch, request)
+    return write_alone(root, branch, request)
+
+
+def _mode(mode: str) -> Mode:
+    try:
+        return Mode(mode)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"There is no mode {mode!r}.", hint=f"Use one of {', '.join(Mode)}."
+        ) from None
+
+
+def _refuse_no_types(delta: Delta) -> None:
+    if not delta:
+        raise InvalidArgumentError(
+            "The input is empty and does not say what it should replace.",
+            hint="Name the types that are to be emptied: types=['Person', …].",
+        )
+
+
+def _affected(view: View, delta: Delta) -> dict[str, Affected]:
+    """As for any delta, and rows that an overwrite takes away."""
+    found = affected_rows(delta)
+    for change in delta.values():
+        base = view.snapshot.table(change.table.id)
+        if change.replaces and base is not None:
+            counts = found.get(change.table.name, Affected(is_edge=change.table.kind == "edge"))
+            gone = base.rows - counts.updated
+            if gone:
+                found[change.table.name] = replace(counts, deleted=gone)
+    return found

@@ -1,0 +1,86 @@
+"""Looking at a graph without asking it anything: snapshots, commits, schema, recoveries.
+
+Guarantees: reads only.
+Deliberately absent: printing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from omnigraph.commit import journal
+from omnigraph.commit.journal import Sidecar
+from omnigraph.history.log import walk
+from omnigraph.history.refs import list_branches, read_branch
+from omnigraph.history.resolve import Target, find_record, resolve
+from omnigraph.lang import pg
+from omnigraph.model.commit import Commit, CommitKind
+from omnigraph.model.commitgraph import CommitGraph
+from omnigraph.model.snapshot import Snapshot
+from omnigraph.operations.context import Context
+from omnigraph.storage import auditlog
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFilter:
+    """Which commits to list; what is None does not matter."""
+
+    actor: str | None = None
+    kind: CommitKind | None = None
+    since_us: int | None = None
+
+    def keeps(self, commit: Commit) -> bool:
+        return (self.actor is None or commit.actor == self.actor) and (
+            self.kind is None or commit.kind is self.kind
+        )
+
+
+@dataclass(frozen=True)
+class Recoveries:
+    """Sidecars that wait, and the audit of those that were dealt with."""
+
+    pending: tuple[Sidecar, ...]
+    audit: tuple[dict[str, Any], ...]
+
+
+def snapshot(context: Context, target: Target) -> Snapshot:
+    return resolve(context.root, target)
+
+
+def schema_source(context: Context, target: Target) -> str:
+    """The schema as `.pg` text, written from what the graph accepted."""
+    return pg.catalog_to_source(resolve(context.root, target).catalog)
+
+
+def commits(context: Context, branch: str, filter: CommitFilter | None = None) -> Iterator[Commit]:
+    """The commits that a branch is built on, newest first."""
+    wanted = filter or CommitFilter()
+    for commit in walk(context.root, read_branch(context.root, branch).id):
+        if wanted.since_us is not None and commit.created_at_us < wanted.since_us:
+            return
+        if wanted.keeps(commit):
+            yield commit
+
+
+def commit_graph(context: Context, limit: int) -> CommitGraph:
+    """The newest commits of all branches together."""
+    branches = list_branches(context.root)
+    found: dict[str, Commit] = {}
+    heads: dict[str, str] = {}
+    for branch in branches:
+        for each in islice(walk(context.root, branch.id), limit):
+            heads.setdefault(branch.name, each.id)
+            found.setdefault(each.id, each)
+    newest = sorted(found.values(), key=lambda each: (each.created_at_us, each.id), reverse=True)
+    return CommitGraph(tuple(newest[:limit]), heads)
+
+
+def commit(context: Context, prefix: str, branch: str) -> Commit:
+    return find_record(context.root, prefix, branch)
+
+
+def recoveries(context: Context) -> Recoveries:
+    return Recoveries(tuple(journal.pending(context.root)), tuple(auditlog.rows(context.root)))

@@ -1,0 +1,359 @@
+"""Keeping tables fast: indexes that are declared and missing, and files that are too many.
+
+    ensure_indices(context)     builds what is declared and missing
+    optimize(context)           compacts too; `plan_optimize` shows what it would do
+
+Indexes and layout are derived state: reads are right without either, and no write waits for them.
+Files are written beside the writers; only fitting them to the newest version happens under the
+branch's lock. A table that writers change faster than it can be fitted is, if it is small, worked
+on under the lock in the end; otherwise it is left for the next run and reported as overtaken.
+
+Guarantees: one commit for the files and indexes of all tables (one more for each time that writers
+came between), none when there is nothing to do; a second run finds nothing; content never changes;
+nothing is removed (`cleanup` does that).
+Deliberately absent: tables that a branch merely inherits. Whoever owns them keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from omnigraph.commit import journal
+from omnigraph.commit.door import commit_prepared
+from omnigraph.commit.repair import has_uncovered_drift
+from omnigraph.errors import RecoveryRequiredError, TypeNotFoundError
+from omnigraph.history.log import Line
+from omnigraph.history.refs import MAIN, read_branch
+from omnigraph.history.resolve import head_snapshot
+from omnigraph.model.catalog import EdgeType, NodeType
+from omnigraph.model.commit import Commit, CommitKind, Proposal
+from omnigraph.model.snapshot import Snapshot, TableVersion
+from omnigraph.operations.context import Context
+from omnigraph.storage.indexing import IndexTask
+from omnigraph.storage.lines import owner_of
+from omnigraph.storage.locks import writer_lock
+from omnigraph.storage.reading import open_table
+from omnigraph.storage.spreading import Spread
+from omnigraph.storage.upkeep import Fitted, UpkeepPlan, Work, fit, plan_upkeep, prepare
+
+# How often work is prepared anew for tables that writers changed meanwhile.
+_ROUNDS = 3
+# What writers add meanwhile may be worth a further round.
+_CYCLES = 3
+# Up to so many rows a table is worked on under the lock when it cannot be done beside writers.
+_ROWS_UNDER_LOCK = 200_000
+MAINTENANCE_LOCK = "maintenance"
+SHARED = "inherited from another branch; maintain that one"
+DRIFTED = "its head is ahead of the manifest; run repair"
+OVERTAKEN = "writers changed it faster than it could be compacted; run it again"
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexWork:
+    """One index that is to be built, was built, or cannot be yet (`pending` says why)."""
+
+    property: str
+    kind: str
+    type: str
+    rows: int
+    reason: str
+    pending: str | None = None
+
+
+@dataclass(frozen=True)
+class TableUpkeep:
+    """One table: what it needs, or why nothing is done about it. `columns` are those of dropped
+    properties, which new files are written without."""
+
+    type_name: str
+    kind: str
+    files: int = 0
+    files_moved: int = 0
+    rows_moved: int = 0
+    indexes: tuple[IndexWork, ...] = ()
+    skipped: str | None = None
+    columns: tuple[str, ...] = ()
+
+    @property
+    def built(self) -> tuple[IndexWork, ...]:
+        return tuple(index for index in self.indexes if index.pending is None)
+
+    @property
+    def pending(self) -> tuple[IndexWork, ...]:
+        return tuple(index for index in self.indexes if index.pending is not None)
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.files_moved and not self.built
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """What maintenance would do, or did. No commits: there was nothing to do."""
+
+    tables: tuple[TableUpkeep, ...]
+    commits: tuple[Commit, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return all(table.is_idle for table in self.tables)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "graph_commit_ids": [commit.id for commit in self.commits],
+            "tables": [table.to_dict() for table in self.tables],
+        }
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which tables, and whether their files are compacted too."""
+
+    branch: str = MAIN
+    types: frozenset[str] | None = None
+    compact: bool = True
+
+
+def ensure_indices(
+    context: Context,
+    branch: str = MAIN,
+    *,
+    types: Collection[str] | None = None,
+    report: Report | None = None,
+    spread: Spread | None = None,
+) -> Upkeep:
+    """Build every index that is declared and missing, and extend those that lack rows. `spread`
+    hands the writing of files to other processes."""
+    return _maintain(context, _scope(branch, types, compact=False), report, spread)
+
+
+def optimize(
+    context: Context,
+    branch: str = MAIN,
+    *,
+    types: Collection[str] | None = None,
+    report: Report | None = None,
+    spread: Spread | None = None,
+) -> Upkeep:
+    """Compact files, restore index coverage and build missing indexes."""
+    return _maintain(context, _scope(branch, types, compact=True), report, spread)
+
+
+def plan_optimize(
+    context: Context,
+    branch: str = MAIN,
+    *,
+    types: Collection[str] | None = None,
+    compact: bool = True,
+) -> Upkeep:
+    """What `optimize` (or `ensure_indices`) would do now. Writes nothing.
+
+    Indexes of rows that compaction moves are built again; the plan lists what is missing now.
+    """
+    run = _Run(context, _scope(branch, types, compact=compact), lambda text: None)
+    return Upkeep(tuple(item.shown for item in run.examine()))
+
+
+@dataclass(frozen=True)
+class _Examined:
+    """A table. No plan: there is nothing to do, or `shown` says why not."""
+
+    table: NodeType | EdgeType
+    plan: UpkeepPlan | None
+    shown: TableUpkeep
+
+
+class _Run:
+    """One run over the tables in scope."""
+
+    def __init__(
+        self, context: Context, scope: Scope, tell: Report, spread: Spread | None = None
+    ) -> None:
+        self.context = context
+        self.spread = spread
+        self.root = context.root
+        self.scope = scope
+        self.tell = tell
+        self.branch_id = read_branch(context.root, scope.branch).id
+        self.shown: dict[int, TableUpkeep] = {}
+        self.commits: list[Commit] = []
+
+    def carry_out(self) -> None:
+        """Do all that is to be done; what writers overtake is prepared again."""
+        left: set[int] = set()
+        for number in range(_ROUNDS):
+            last = number == _ROUNDS - 1
+            examined = [
+                item
+                for item in self.examine(indexes_of_large_alone=last)
+                if not number or item.table.id in left
+            ]
+            works = {i.table.id: self.prepare(i.table, i.plan) for i in examined if i.plan}
+            left = self.publish(works, may_hold=last)
+            for item in examined:
+                if item.table.id not in left:
+                    self._remember(item.table, _done(item.shown, works.get(item.table.id)))
+            if not left:
+                return
+        for item in examined:
+            if item.table.id in left:
+                busy = replace(_nothing(item.table, item.shown.files), skipped=OVERTAKEN)
+                self._remember(item.table, busy)
+
+    def _remember(self, table: NodeType | EdgeType, shown: TableUpkeep) -> None:
+        self.shown[table.id] = _together(self.shown.get(table.id), shown)
+
+    def examine(self, *, indexes_of_large_alone: bool = False) -> Iterator[_Examined]:
+        """Every table in scope, and what there is to do about it."""
+        line = Line(self.root, self.branch_id)
+        snapshot = head_snapshot(self.root, self.scope.branch, line)
+        for table in _chosen(snapshot, self.scope):
+            version = snapshot.table(table.id)
+            if version is not None:
+                large = indexes_of_large_alone and version.rows > _ROWS_UNDER_LOCK
+                compact = self.scope.compact and not large
+                item = self._examined(table, version, compact=compact)
+                if large and self.scope.compact and item.shown.skipped is None:
+                    # Its files could not be put together beside writers; its indexes can.
+                    item = replace(item, shown=replace(item.shown, skipped=OVERTAKEN))
+                yield item
+
+    def _examined(
+        self, table: NodeType | EdgeType, version: TableVersion, *, compact: bool
+    ) -> _Examined:
+        if owner_of(version) != self.branch_id:
+            return _Examined(table, None, replace(_nothing(table), skipped=SHARED))
+        if has_uncovered_drift(self.root, version):
+            return _Examined(table, None, replace(_nothing(table), skipped=DRIFTED))
+        opened = open_table(self.root.location, version)
+        plan = plan_upkeep(table, opened, compact=compact)
+        shown = replace(
+            _nothing(table, len(opened.dataset.get_fragments())),
+            files_moved=plan.layout.files,
+            rows_moved=plan.layout.rows,
+            indexes=tuple(_shown_index(task) for task in plan.tasks),
+            columns=() if plan.layout.is_empty else tuple(sorted(plan.dropped)),
+        )
+        return _Examined(table, None if plan.is_empty else plan, shown)
+
+    def prepare(self, table: NodeType | EdgeType, plan: UpkeepPlan) -> Work:
+        """Write the files that a table needs, beside whoever else is writing."""
+        return prepare(self.root, table, plan, _named(table.name, self.tell), self.spread)
+
+    def publish(self, works: Mapping[int, Work], *, may_hold: bool) -> set[int]:
+        """Fit the work to the branch as it is now; returns the tables that are not done."""
+        left = set(works)
+
+        def assemble(line: Line) -> Proposal | None:
+            snapshot = head_snapshot(self.root, self.scope.branch, line)
+            found = {key: self._fit(snapshot, key, works[key], may_hold) for key in works}
+            left.difference_update(key for key, each in found.items() if each.is_whole)
+            staged = tuple(each.staged for each in found.values() if each.staged is not None)
+            if not staged:
+                return None
+            details = {"maintenance": "optimize" if self.scope.compact else "indexes"}
+            kind = CommitKind.MAINTENANCE
+            return Proposal(snapshot, staged, self.context.actor, kind, details=details)
+
+        if works:
+            actor, kind = self.context.actor, CommitKind.MAINTENANCE
+            published = commit_prepared(self.root, self.scope.branch, actor, kind, assemble)
+            self.commits.extend(published)
+        return left
+
+    def _fit(self, snapshot: Snapshot, table_id: int, work: Work, may_hold: bool) -> Fitted:
+        current, table = snapshot.table(table_id), snapshot.catalog.table(table_id)
+        if current is None or table is None:
+            return Fitted(None, True)  # dropped meanwhile
+        fitted = fit(self.root, current, work)
+        if fitted.is_whole or not may_hold or current.rows > _ROWS_UNDER_LOCK:
+            return fitted
+        item = self._examined(table, current, compact=self.scope.compact)
+        if item.plan is None:
+            return Fitted(None, True)
+        return fit(self.root, current, self.prepare(table, item.plan))
+
+
+def _scope(branch: str, types: Collection[str] | None, *, compact: bool) -> Scope:
+    return Scope(branch, frozenset(types) if types is not None else None, compact)
+
+
+def _maintain(
+    context: Context, scope: Scope, report: Report | None, spread: Spread | None = None
+) -> Upkeep:
+    run = _Run(context.writable(), scope, report or (lambda text: None), spread)
+    with writer_lock(
+        context.root.objects, MAINTENANCE_LOCK, owner=context.actor, operation="optimize"
+    ):
+        _refuse_pending(run)
+        for _ in range(_CYCLES):
+            published = len(run.commits)
+            run.carry_out()
+            if len(run.commits) == published:
+                break
+    tables = tuple(run.shown[key] for key in sorted(run.shown))
+    return Upkeep(tables, tuple(run.commits))
+
+
+def _refuse_pending(run: _Run) -> None:
+    """An interrupted write must be recovered before its tables are touched. Asked under the lock,
+    since a live writer has a record too."""
+    objects, actor = run.root.objects, run.context.actor
+    with writer_lock(objects, run.branch_id, owner=actor, operation="optimize"):
+        waiting = [each for each in journal.pending(run.root) if each.branch_id == run.branch_id]
+    if waiting:
+        raise RecoveryRequiredError(
+            f"Operation {waiting[0].id} was interrupted and waits for recovery.",
+            hint="Open the graph read-write, or run `omnigraph recovery run`; then optimize.",
+            operation_id=waiting[0].id,
+        )
+
+
+def _chosen(snapshot: Snapshot, scope: Scope) -> list[NodeType | EdgeType]:
+    tables = list(snapshot.catalog.tables())
+    if scope.types is None:
+        return tables
+    unknown = scope.types - {table.name for table in tables}
+    if unknown:
+        raise TypeNotFoundError(f"The schema has no type {sorted(unknown)[0]!r}.")
+    return [table for table in tables if table.name in scope.types]
+
+
+def _nothing(table: NodeType | EdgeType, files: int = 0) -> TableUpkeep:
+    return TableUpkeep(table.name, str(table.kind), files)
+
+
+def _shown_index(task: IndexTask) -> IndexWork:
+    return IndexWork(task.property, str(task.kind), task.type, task.rows, task.reason, task.pending)
+
+
+def _done(shown: TableUpkeep, work: Work | None) -> TableUpkeep:
+    """What was planned for a table, with the indexes that were built in the end."""
+    if work is None:
+        return shown
+    return replace(shown, indexes=tuple(_shown_index(task) for task in work.tasks))
+
+
+def _together(one: TableUpkeep | None, other: TableUpkeep) -> TableUpkeep:
+    """What two rounds did to one table; the later one knows what is left."""
+    if one is None:
+        return other
+    return replace(
+        one,
+        files_moved=one.files_moved + other.files_moved,
+        rows_moved=one.rows_moved + other.rows_moved,
+        indexes=(*one.built, *(other.indexes or one.pending)),
+        skipped=other.skipped,
+        columns=tuple(sorted({*one.columns, *other.columns})),
+    )
+
+
+def _named(name: str, tell: Report) -> Report:
+    return lambda what: tell(f"{name}: {what}")

@@ -1,0 +1,304 @@
+"""Merging one branch into another.
+
+    up to date     the target has everything already; nothing is done
+    fast-forward   the target takes the source's commits over as they are; no data is copied
+    merged         one commit with two parents, made of both sides' changes
+
+Guarantees: all or nothing; with a conflict that no choice decides nothing is written; a preview
+never writes. A merge that was overtaken by another commit is prepared again, a few times.
+Deliberately absent: how tables are combined (`merging`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import takewhile
+from typing import TYPE_CHECKING, TypeVar
+
+from omnigraph import progress
+from omnigraph.commit import branches
+from omnigraph.commit.door import commit as publish
+from omnigraph.commit.forward import fast_forward
+from omnigraph.commit.genesis import store_schema
+from omnigraph.commit.merged import remember
+from omnigraph.errors import (
+    ConflictError,
+    InvalidArgumentError,
+    MergeConflictError,
+    OmniGraphError,
+)
+from omnigraph.history.ancestry import (
+    MERGED_BRANCH,
+    MERGED_SEQUENCE,
+    Place,
+    head_of,
+    is_first_parent_ancestor,
+    merge_base,
+)
+from omnigraph.history.log import Line, line_of, walk
+from omnigraph.history.merged import RECORD, MergedRecord
+from omnigraph.history.refs import MAIN, Branch, read_branch
+from omnigraph.history.resolve import head_snapshot
+from omnigraph.model.commit import Commit, CommitKind, Proposal
+from omnigraph.model.conflict import MergeConflict, Side
+from omnigraph.operations.context import Context
+from omnigraph.operations.merging.comparing import differ_for
+from omnigraph.operations.merging.planning import Counts, MergePlan, plan_merge
+from omnigraph.operations.merging.resolutions import conflict_to_dict, read_resolutions
+from omnigraph.operations.merging.sides import Sides
+from omnigraph.operations.merging.staging import (
+    adopted_versions,
+    dropped_tables,
+    fences,
+    stage_plan,
+)
+from omnigraph.operations.merging.tables import Choices
+from omnigraph.plan.merging import Granularity
+
+if TYPE_CHECKING:
+    from omnigraph.engines.spark.settings import SparkSettings
+
+ATTEMPTS = 5
+FAIL = "fail"
+_LISTED = 100
+_Word = TypeVar("_Word", bound=StrEnum)
+
+
+class Outcome(StrEnum):
+    UP_TO_DATE = "up_to_date"
+    FAST_FORWARD = "fast_forward"
+    MERGED = "merged"
+
+
+@dataclass(frozen=True)
+class MergeOptions:
+    """How to merge: `resolutions` is the text of an edited conflicts file; `engine` is where tables
+    are compared, by their size unless it is said, and `spark` which Spark that uses."""
+
+    choices: Choices = field(default_factory=Choices)
+    resolutions: str | None = None
+    message: str = ""
+    delete_source: bool = False
+    engine: str | None = None
+    spark: SparkSettings | None = None
+
+
+@dataclass(frozen=True)
+class MergeResult:
+    """What a merge did. `commit` is the target's head afterwards. Deleting the source comes after
+    the merge and never fails it: `delete_error` says why it was not done."""
+
+    outcome: Outcome
+    source: str
+    target: str
+    commit: Commit
+    source_deleted: bool = False
+    delete_error: str | None = None
+
+
+@dataclass(frozen=True)
+class MergePreview:
+    """What a merge would do."""
+
+    outcome: Outcome
+    source: str
+    target: str
+    base_commit: str
+    counts: Mapping[str, Counts]
+    conflicts: tuple[MergeConflict, ...]
+
+
+DEFAULT = MergeOptions()
+
+
+def options(
+    strategy: str | None = None,
+    strategies: Mapping[str, str] | None = None,
+    granularity: str = Granularity.PROPERTY,
+    resolutions: str | None = None,
+    message: str = "",
+    delete_source: bool = False,
+    engine: str | None = None,
+    spark: SparkSettings | None = None,
+) -> MergeOptions:
+    """Options as people spell them; `fail` and None both mean that conflicts are refused."""
+    choices = Choices(
+        granularity=_one_of(Granularity, granularity, "granularity"),
+        strategy=_side(strategy),
+        strategies={name: _side(side) for name, side in (strategies or {}).items()},
+    )
+    return MergeOptions(choices, resolutions, message, delete_source, engine, spark)
+
+
+def _side(text: str | None) -> Side | None:
+    return None if text in (None, FAIL) else _one_of(Side, str(text), "strategy")
+
+
+def _one_of(kind: type[_Word], text: str, what: str) -> _Word:
+    try:
+        return kind(text)
+    except ValueError:
+        known = ", ".join([*kind, *([FAIL] if kind is Side else [])])
+        raise InvalidArgumentError(
+            f"There is no {what} {text!r}.", hint=f"Use one of {known}."
+        ) from None
+
+
+def merge(
+    context: Context, source: str, into: str = MAIN, options: MergeOptions = DEFAULT
+) -> MergeResult:
+    """Merge `source` into `into`. Raises MergeConflictError when something cannot be combined."""
+    context.writable()
+    for attempt in range(1, ATTEMPTS + 1):
+        meeting = _Meeting.of(context, source, into)
+        try:
+            commit = _merge_once(context, meeting, options)
+        except ConflictError as error:
+            if not error.retryable or attempt == ATTEMPTS:
+                raise
+            continue
+        result = MergeResult(meeting.outcome, source, into, commit)
+        return _delete_source(context, result) if options.delete_source else result
+    raise AssertionError("unreachable")
+
+
+def preview_merge(
+    context: Context, source: str, into: str = MAIN, options: MergeOptions = DEFAULT
+) -> MergePreview:
+    """What `merge` would do, with every conflict, and nothing written."""
+    meeting = _Meeting.of(context, source, into)
+    base = meeting.base.commit.id
+    if meeting.outcome is Outcome.UP_TO_DATE:
+        return MergePreview(meeting.outcome, source, into, base, {}, ())
+    plan = _plan(context, meeting, options)
+    return MergePreview(meeting.outcome, source, into, base, plan.counts(), plan.conflicts)
+
+
+def refuse_conflicts(plan: MergePlan, what: str) -> None:
+    if plan.conflicts:
+        count = len(plan.conflicts)
+        raise MergeConflictError(
+            f"{what} has {count} conflict{'s' if count > 1 else ''}: {plan.conflicts[0].message}",
+            hint="Choose a strategy, decide the conflicts in a resolutions file, or change one "
+            "of the branches.",
+            conflicts=[conflict_to_dict(conflict) for conflict in plan.conflicts[:_LISTED]],
+            total=count,
+        )
+
+
+def with_resolutions(options: MergeOptions, sides: Sides) -> Choices:
+    """The choices, with what a resolutions file adds to them."""
+    if options.resolutions is None:
+        return options.choices
+    read = read_resolutions(options.resolutions, sides.schema.catalog)
+    choices = options.choices
+    return replace(choices, resolutions={**choices.resolutions, **read})
+
+
+@dataclass(frozen=True)
+class _Meeting:
+    """Two branches, and where they last agreed."""
+
+    target: Branch
+    source: Branch
+    ours: Place
+    theirs: Place
+    base: Place
+    outcome: Outcome
+
+    @staticmethod
+    def of(context: Context, source: str, into: str) -> _Meeting:
+        root = context.root
+        if source == into:
+            raise InvalidArgumentError("A branch cannot be merged into itself.")
+        target, other = read_branch(root, into), read_branch(root, source)
+        ours, theirs = head_of(Line(root, target.id)), head_of(Line(root, other.id))
+        base = merge_base(root, ours, theirs)
+        if base.commit.id == theirs.commit.id:
+            outcome = Outcome.UP_TO_DATE
+        elif is_first_parent_ancestor(root, ours.commit, theirs):
+            outcome = Outcome.FAST_FORWARD
+        else:
+            outcome = Outcome.MERGED
+        return _Meeting(target, other, ours, theirs, base, outcome)
+
+
+def _merge_once(context: Context, meeting: _Meeting, options: MergeOptions) -> Commit:
+    if meeting.outcome is Outcome.UP_TO_DATE:
+        return meeting.ours.commit
+    if meeting.outcome is Outcome.FAST_FORWARD:
+        head = meeting.ours.commit.id
+        commits = walk(context.root, meeting.source.id)
+        new = list(takewhile(lambda commit: commit.id != head, commits))
+        return fast_forward(context.root, meeting.target.name, new[::-1], context.actor)
+    progress.report("compare")
+    plan = _plan(context, meeting, options)
+    progress.report("merge")
+    refuse_conflicts(plan, f"Merging {meeting.source.name!r} into {meeting.target.name!r}")
+    return _publish(context, meeting, plan, options.message)
+
+
+def _plan(context: Context, meeting: _Meeting, options: MergeOptions) -> MergePlan:
+    root, into = context.root, meeting.target.name
+    assert meeting.ours.line is not None
+    assert meeting.theirs.line is not None
+    sides = Sides.of(
+        root,
+        meeting.base.snapshot(root, into),
+        head_snapshot(root, into, meeting.ours.line),
+        head_snapshot(root, meeting.source.name, meeting.theirs.line),
+        meeting.target.id,
+        may_adopt=True,
+        differ=differ_for(options.engine, options.spark),
+    )
+    return plan_merge(sides, with_resolutions(options, sides))
+
+
+def _publish(context: Context, meeting: _Meeting, plan: MergePlan, message: str) -> Commit:
+    root, theirs = context.root, meeting.theirs.commit
+    catalog = plan.sides.schema.catalog
+    if catalog.hash != plan.sides.ours.catalog.hash:
+        store_schema(root, catalog)
+    details = {
+        "merged_branch": meeting.source.name,
+        MERGED_BRANCH: meeting.source.id,
+        MERGED_SEQUENCE: theirs.sequence,
+        RECORD: remember(root, _record(context, meeting)),
+    }
+    proposal = Proposal(
+        base=plan.sides.ours,
+        staged=stage_plan(plan),
+        actor=context.actor,
+        kind=CommitKind.MERGE,
+        message=message or f"Merge {meeting.source.name} into {meeting.target.name}",
+        requires=fences(plan),
+        merged_parent=theirs.id,
+        schema_hash=catalog.hash,
+        dropped=dropped_tables(plan),
+        details=details,
+        adopted=adopted_versions(plan),
+        after_us=theirs.created_at_us,
+    )
+    return publish(root, proposal)
+
+
+def _record(context: Context, meeting: _Meeting) -> MergedRecord:
+    """The source's commits since the branches last agreed."""
+    root, source = context.root, meeting.source
+    since = meeting.base.commit.created_at_us
+    new = list(takewhile(lambda commit: commit.created_at_us > since, walk(root, source.id)))
+    below = new[-1].sequence - 1
+    line = line_of(root, source.id, below)
+    return MergedRecord(
+        source.id, line.branch_id, below, line.tables_after(below), tuple(reversed(new))
+    )
+
+
+def _delete_source(context: Context, result: MergeResult) -> MergeResult:
+    try:
+        branches.delete_branch(context.root, result.source, context.actor)
+    except OmniGraphError as error:
+        return replace(result, delete_error=error.message)
+    return replace(result, source_deleted=True)

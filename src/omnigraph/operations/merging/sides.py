@@ -1,0 +1,129 @@
+"""The three snapshots of a merge, and what each side changed since the base.
+
+Guarantees: a table is compared at most once per side, and only when somebody asks.
+Deliberately absent: combining.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from omnigraph.history.diff import Differ, diff_versions, same_content
+from omnigraph.history.groups import Ids
+from omnigraph.history.images import TableDiff, TypePair, restrict
+from omnigraph.lang.pg.merge import MergedSchema, merge_schemas
+from omnigraph.model.catalog import EdgeType, NodeType, Property
+from omnigraph.model.conflict import Side
+from omnigraph.model.snapshot import Snapshot, TableVersion
+from omnigraph.operations.merging.backfills import without_backfills
+from omnigraph.storage.lines import owner_of
+from omnigraph.storage.root import GraphRoot
+
+TableType = NodeType | EdgeType
+
+
+def other(side: Side) -> Side:
+    return Side.THEIRS if side is Side.OURS else Side.OURS
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Base, ours and theirs. `branch_id` is the branch that will hold the result; `may_adopt`
+    says that it may take versions of their tables over as they are."""
+
+    root: GraphRoot
+    base: Snapshot
+    ours: Snapshot
+    theirs: Snapshot
+    branch_id: str
+    may_adopt: bool
+    schema: MergedSchema
+    # Which of their changes count, by table; None: all.
+    only: Ids | None = None
+    differ: Differ = diff_versions
+    _diffs: dict[tuple[Side, int], TableDiff] = field(default_factory=dict)
+
+    @staticmethod
+    def of(
+        root: GraphRoot,
+        base: Snapshot,
+        ours: Snapshot,
+        theirs: Snapshot,
+        branch_id: str,
+        *,
+        may_adopt: bool,
+        only: Ids | None = None,
+        differ: Differ = diff_versions,
+    ) -> Sides:
+        schema = merge_schemas(base.catalog, ours.catalog, theirs.catalog)
+        return Sides(root, base, ours, theirs, branch_id, may_adopt, schema, only, differ)
+
+    def snapshot(self, side: Side) -> Snapshot:
+        return self.ours if side is Side.OURS else self.theirs
+
+    def version(self, side: Side, table_id: int) -> TableVersion | None:
+        return self.snapshot(side).table(table_id)
+
+    def changed(self, side: Side, table_id: int) -> bool:
+        """Whether a side may have changed rows of a table, as far as its versions tell."""
+        return not same_content(self.base.table(table_id), self.version(side, table_id))
+
+    def diff(self, side: Side, table: TableType) -> TableDiff:
+        """What a side changed, in the columns of the merged type."""
+        key = (side, table.id)
+        if key not in self._diffs:
+            old, new = self.base.table(table.id), self.version(side, table.id)
+            found = self.differ(self.root, TypePair.both(table), old, new)
+            found = without_backfills(found, self._added(side, table))
+            if self.only is not None and side is Side.THEIRS:
+                found = restrict(found, self.only.get(table.id, frozenset()))
+            self._diffs[key] = found
+        return self._diffs[key]
+
+    def _added(self, side: Side, table: TableType) -> list[Property]:
+        """The properties of the merged type that a side has and the base had not."""
+        had, has = (
+            {item.column for item in known.properties} if known else set()
+            for known in (s.catalog.table(table.id) for s in (self.base, self.snapshot(side)))
+        )
+        return [item for item in table.properties if item.column in has - had]
+
+    def both_diffs(self, table: TableType) -> tuple[TableDiff, TableDiff]:
+        """What ours and theirs changed, compared side by side."""
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            ours, theirs = pool.map(lambda side: self.diff(side, table), (Side.OURS, Side.THEIRS))
+        return ours, theirs
+
+    def fits(self, side: Side, table: TableType) -> bool:
+        """Whether a side's version has the columns that the merged type needs."""
+        known = self.snapshot(side).catalog.table(table.id)
+        if self.version(side, table.id) is None:
+            return True
+        if known is None:
+            return False
+        kinds = {item.column: item.type.to_arrow() for item in known.properties}
+        return all(kinds.get(p.column) == p.type.to_arrow() for p in table.properties)
+
+    def lacking(self, side: Side, table: TableType) -> tuple[Property, ...] | None:
+        """The properties of the merged type that a side's version has no columns for; None when
+        it has one of another type."""
+        known = self.snapshot(side).catalog.table(table.id)
+        kinds = {item.column: item.type.to_arrow() for item in known.properties} if known else {}
+        if any(
+            kinds.get(p.column, p.type.to_arrow()) != p.type.to_arrow() for p in table.properties
+        ):
+            return None
+        return tuple(item for item in table.properties if item.column not in kinds)
+
+    def adoptable(self, table_id: int) -> bool:
+        """Whether their version may stand in the place of ours. It may not be on a line that the
+        branch itself writes to, since that line is further ahead; and the count of changes must
+        go up, since writers are fenced by it."""
+        ours, theirs = self.ours.table(table_id), self.theirs.table(table_id)
+        return (
+            self.may_adopt
+            and theirs is not None
+            and owner_of(theirs) != self.branch_id
+            and (ours is None or theirs.logical > ours.logical)
+        )

@@ -1,0 +1,56 @@
+"""Writing what a merge plan says, up to the door.
+
+Guarantees: tables that are taken over are not touched; the others get one staged write each,
+which finds the rows to replace by their row ids instead of looking for them.
+Deliberately absent: checks, and the commit itself.
+"""
+
+from __future__ import annotations
+
+from omnigraph.model.commit import StagedWrite, TableUnchanged
+from omnigraph.model.conflict import Side
+from omnigraph.model.snapshot import TableVersion
+from omnigraph.operations.merging.planning import MergePlan
+from omnigraph.operations.merging.tables import TableStep, doomed_rows
+from omnigraph.plan.checks import default_value
+from omnigraph.storage.staging import Stager
+
+
+def stage_plan(plan: MergePlan) -> tuple[StagedWrite, ...]:
+    stager = Stager(plan.sides.root, plan.sides.branch_id)
+    return tuple(_stage(stager, plan, step) for step in plan.steps.values() if step.is_written)
+
+
+def adopted_versions(plan: MergePlan) -> tuple[TableVersion, ...]:
+    versions = [
+        plan.sides.version(Side.THEIRS, table_id)
+        for table_id, step in plan.steps.items()
+        if step.is_adopted
+    ]
+    return tuple(version for version in versions if version is not None)
+
+
+def dropped_tables(plan: MergePlan) -> tuple[int, ...]:
+    """Tables of ours whose types the merged schema no longer has."""
+    kept = plan.sides.schema.catalog
+    return tuple(sorted(key for key in plan.sides.ours.tables if kept.table(key) is None))
+
+
+def fences(plan: MergePlan) -> tuple[TableUnchanged, ...]:
+    """A merge has looked at everything: all tables must still be as it saw them."""
+    ours = plan.sides.ours
+    known = {*ours.tables, *plan.steps}
+    versions = {table_id: ours.table(table_id) for table_id in sorted(known)}
+    return tuple(
+        TableUnchanged(table_id, version.logical if version else None)
+        for table_id, version in versions.items()
+    )
+
+
+def _stage(stager: Stager, plan: MergePlan, step: TableStep) -> StagedWrite:
+    version = plan.sides.version(step.ground, step.table.id)
+    doomed = doomed_rows(step, plan.sides)
+    if step.added and version is not None:
+        fills = {item.column: default_value(item) for item in step.added if item.has_default}
+        return stager.widen(step.table, version, fills, step.delta.rows, doomed)
+    return stager.change(step.table, version, step.delta.rows, doomed)

@@ -1,0 +1,301 @@
+"""Changing the schema of a branch: plan first, then apply as one commit.
+
+Renames, soft drops, constraints, annotations and optional properties touch no data; a new
+required property is filled from its default; a widened type writes its table anew. A hard drop
+writes the table without the property and removes its older versions at once, save those that
+another branch's head or a tag still shows. Each branch carries its own schema, so other branches
+are not affected until they are merged.
+
+Guarantees: what the data must allow is checked against the same snapshot that the commit is
+based on; applying a schema that is already accepted does nothing; concurrent applies serialize;
+where writers are always faster, they wait in the end.
+Deliberately absent: guessing. A change that the planner does not know is refused with its code.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from omnigraph import progress
+from omnigraph.commit.door import commit as publish
+from omnigraph.commit.door import commit_prepared
+from omnigraph.commit.genesis import SCHEMA_SOURCE, store_schema
+from omnigraph.commit.identities import reserve_ids
+from omnigraph.engines.embedded.datachecks import run_checks
+from omnigraph.errors import ConflictError, Diagnostic, InvalidDataError, SchemaError, StorageError
+from omnigraph.history.log import Line
+from omnigraph.history.refs import MAIN, read_branch
+from omnigraph.history.resolve import Target, head_snapshot, resolve
+from omnigraph.lang import pg
+from omnigraph.lang.pg.steps import DropMode, MigrationPlan, Step, StepKind, Tier
+from omnigraph.model.catalog import Catalog, EdgeType, NodeType
+from omnigraph.model.commit import Commit, CommitKind, Proposal, StagedWrite, TableUnchanged
+from omnigraph.model.snapshot import Snapshot
+from omnigraph.operations.cleanup import purge
+from omnigraph.operations.context import Context
+from omnigraph.plan.checks import default_value
+from omnigraph.storage.staging import Stager
+
+_ATTEMPTS = 5
+# In a commit's details: the tables of which older versions are removed at once.
+_ERASES = "erases"
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SchemaPlan:
+    """What applying a schema would do. `rows` counts the stored rows of each type touched."""
+
+    plan: MigrationPlan
+    catalog: Catalog
+    rows: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.plan.to_dict(), "rows": self.rows, "schema_hash": self.catalog.hash}
+
+
+@dataclass(frozen=True)
+class SchemaChange:
+    """What applying a schema did. No commit: the schema was accepted already."""
+
+    plan: MigrationPlan
+    commit: Commit | None
+
+
+def plan_schema(
+    context: Context,
+    source: str,
+    branch: str = MAIN,
+    *,
+    allow_data_loss: bool = False,
+    file: str | None = None,
+) -> SchemaPlan:
+    """The steps from a branch's schema to this one. Changes nothing."""
+    snapshot = resolve(context.root, Target(branch))
+    return _plan(snapshot, source, allow_data_loss, file)
+
+
+def apply_schema(
+    context: Context,
+    source: str,
+    branch: str = MAIN,
+    *,
+    allow_data_loss: bool = False,
+    message: str = "",
+    file: str | None = None,
+) -> SchemaChange:
+    """Make this the branch's schema, with all that its data needs, in one commit."""
+    root = context.writable().root
+    wish = _Wish(context, source, branch, allow_data_loss, message, file)
+    for attempt in range(_ATTEMPTS):
+        try:
+            if attempt < _ATTEMPTS - 1:
+                prepared = wish.prepare(resolve(root, Target(branch)))
+                commit = publish(root, prepared.proposal) if prepared.proposal else None
+            else:
+                prepared, commit = wish.carry_out_alone()
+        except ConflictError as error:
+            if attempt == _ATTEMPTS - 1 or not error.retryable:
+                raise
+            continue
+        return _finished(context, wish, prepared.plan, commit)
+    raise AssertionError("unreachable")
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A plan and the proposal that carries it out; none when there is nothing to do."""
+
+    plan: MigrationPlan
+    proposal: Proposal | None
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """A schema that somebody wants a branch to have."""
+
+    context: Context
+    source: str
+    branch: str
+    allow_data_loss: bool
+    message: str
+    file: str | None
+
+    def prepare(self, snapshot: Snapshot) -> _Prepared:
+        """Plan, check the data, write the files; nothing of it is visible."""
+        planned = self._plan(snapshot)
+        if planned.plan.is_empty:
+            return _Prepared(planned.plan, None)
+        _refuse_unsupported(planned.plan)
+        _refuse_bad_data(snapshot, planned.plan)
+        root, actor = self.context.root, self.context.actor
+        counted = reserve_ids(root, snapshot.catalog, planned.catalog, actor)
+        if counted.next_id != snapshot.catalog.next_id:  # other branches gave out ids meanwhile
+            planned = self._plan(replace(snapshot, catalog=counted))
+        return _Prepared(planned.plan, _proposal(self.context, snapshot, planned, self.message))
+
+    def carry_out_alone(self) -> tuple[_Prepared, Commit | None]:
+        """The same while writers wait: the last resort where they were always faster."""
+        root = self.context.root
+        found: list[_Prepared] = []
+
+        def prepare(line: Line) -> Proposal | None:
+            found.append(self.prepare(head_snapshot(root, self.branch, line)))
+            return found[0].proposal
+
+        kind = CommitKind.SCHEMA
+        commits = commit_prepared(root, self.branch, self.context.actor, kind, prepare)
+        return found[0], commits[0] if commits else None
+
+    def _plan(self, snapshot: Snapshot) -> SchemaPlan:
+        return _plan(snapshot, self.source, self.allow_data_loss, self.file)
+
+
+def _finished(
+    context: Context, wish: _Wish, plan: MigrationPlan, commit: Commit | None
+) -> SchemaChange:
+    if commit is None:
+        if wish.allow_data_loss:
+            _erase_again(context, wish.branch)
+        return SchemaChange(plan, None)
+    if wish.branch == MAIN:
+        _show_source(context, wish.source)
+    _erase(context, commit)
+    return SchemaChange(plan, commit)
+
+
+def _show_source(context: Context, source: str) -> None:
+    """Leave a copy for people. What counts is published by now, under the schema's hash."""
+    try:
+        context.root.objects.put(SCHEMA_SOURCE, source.encode())
+    except StorageError as error:
+        log.warning("%s still shows the schema before this one: %s", SCHEMA_SOURCE, error)
+
+
+def _erase(context: Context, commit: Commit) -> None:
+    """Remove for good what a commit dropped for good. The commit stands whatever happens here:
+    applying the schema again, or `cleanup`, removes what is left."""
+    paths = commit.details.get(_ERASES)
+    if not paths:
+        return
+    try:
+        purge(context, frozenset(paths))
+    except (ConflictError, StorageError) as error:
+        log.warning("data that commit %s dropped is still on disk: %s", commit.id, error)
+
+
+def _erase_again(context: Context, branch: str) -> None:
+    """Finish what an interrupted apply left on disk."""
+    for commit in Line(context.root, read_branch(context.root, branch).id).state.recent:
+        _erase(context, commit)
+
+
+def _plan(snapshot: Snapshot, source: str, allow_data_loss: bool, file: str | None) -> SchemaPlan:
+    desired = pg.compile_schema(source, file=file, accepted=snapshot.catalog)
+    plan = pg.plan_migration(snapshot.catalog, desired, allow_data_loss)
+    touched = {step.type_id for step in plan.steps}
+    rows = {
+        table.name: version.rows
+        for table in snapshot.catalog.tables()
+        if table.id in touched and (version := snapshot.table(table.id)) is not None
+    }
+    return SchemaPlan(plan, desired, rows)
+
+
+def _refuse_unsupported(plan: MigrationPlan) -> None:
+    refused = [step for step in plan.steps if step.tier is Tier.UNSUPPORTED]
+    if refused:
+        raise SchemaError(
+            "The schema cannot be changed like this.",
+            diagnostics=[
+                Diagnostic(step.code, f"{step.entity}: {step.message}") for step in refused
+            ],
+            hint="Take the listed changes back, or load the data into a graph of the new schema.",
+        )
+
+
+def _refuse_bad_data(snapshot: Snapshot, plan: MigrationPlan) -> None:
+    tally = run_checks(snapshot, plan.checks)
+    if tally.total:
+        raise InvalidDataError(
+            f"The stored data does not allow the new schema ({tally.total} rows).",
+            violations=tally.violations,
+            total=tally.total,
+            hint="Correct these rows first; the schema was not changed.",
+        )
+
+
+def _proposal(context: Context, snapshot: Snapshot, planned: SchemaPlan, message: str) -> Proposal:
+    stager = Stager(context.root, read_branch(context.root, snapshot.branch).id)
+    dropped = _dropped(snapshot, planned.catalog)
+    staged = tuple(_stage_tables(stager, snapshot, planned))
+    store_schema(context.root, planned.catalog)
+    checked = {check.type_id for check in planned.plan.checks}
+    return Proposal(
+        base=snapshot,
+        staged=staged,
+        actor=context.actor,
+        kind=CommitKind.SCHEMA,
+        message=message,
+        requires=tuple(_unchanged(snapshot, table_id) for table_id in sorted(checked)),
+        schema_hash=planned.catalog.hash,
+        dropped=dropped,
+        details=_details(snapshot, planned.plan),
+    )
+
+
+def _details(snapshot: Snapshot, plan: MigrationPlan) -> dict[str, Any]:
+    details: dict[str, Any] = {"steps": [step.code for step in plan.steps]}
+    erased = [snapshot.tables[key].path for key in sorted(_erased(plan)) if key in snapshot.tables]
+    return {**details, _ERASES: erased} if erased else details
+
+
+def _unchanged(snapshot: Snapshot, table_id: int) -> TableUnchanged:
+    version = snapshot.table(table_id)
+    return TableUnchanged(table_id, version.logical if version else None)
+
+
+def _dropped(snapshot: Snapshot, desired: Catalog) -> tuple[int, ...]:
+    return tuple(sorted(key for key in snapshot.tables if desired.table(key) is None))
+
+
+def _stage_tables(stager: Stager, snapshot: Snapshot, planned: SchemaPlan) -> Iterator[StagedWrite]:
+    """One staged write for each table whose data the new schema needs in another shape."""
+    for table in planned.catalog.tables():
+        version, before = snapshot.table(table.id), snapshot.catalog.table(table.id)
+        if version is None or before is None:
+            continue
+        fills = _fills(table, planned.plan.steps)
+        progress.report(f"reshape {table.name}", rows=version.rows)
+        if _widened(before, table) or table.id in _erased(planned.plan):
+            yield stager.reshape(table, version, fills)
+        elif {item.column for item in table.properties} - {
+            item.column for item in before.properties
+        }:
+            yield stager.add_columns(table, version, fills)
+
+
+def _widened(before: NodeType | EdgeType, after: NodeType | EdgeType) -> bool:
+    types = {item.id: item.type.to_arrow() for item in before.properties}
+    return any(
+        types.get(item.id, item.type.to_arrow()) != item.type.to_arrow()
+        for item in after.properties
+    )
+
+
+def _erased(plan: MigrationPlan) -> set[int]:
+    """The types of which something is removed for good."""
+    return {step.type_id for step in plan.steps if step.mode is DropMode.HARD}
+
+
+def _fills(table: NodeType | EdgeType, steps: tuple[Step, ...]) -> dict[str, Any]:
+    """The values that existing rows get in new columns."""
+    filled = {
+        step.property_id
+        for step in steps
+        if step.kind is StepKind.ADD_PROPERTY and step.backfill is not None
+    }
+    return {item.column: default_value(item) for item in table.properties if item.id in filled}

@@ -1,0 +1,105 @@
+"""Changing the graph with a query of insert, update, upsert or delete statements.
+
+Guarantees: all statements or none; each sees what those before it did; one instant and one commit
+for all of them. A predicate that matches nothing changes nothing, and if nothing changes there is
+no commit.
+Deliberately absent: concurrency (`writing`), and what predicates mean (`engines`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from omnigraph.engines.embedded.matching import Moment
+from omnigraph.engines.embedded.statements import Mutation
+from omnigraph.engines.embedded.view import View
+from omnigraph.errors import InvalidArgumentError
+from omnigraph.history.refs import MAIN
+from omnigraph.history.resolve import Target, resolve
+from omnigraph.ir.query import Update, WriteQuery
+from omnigraph.lang import gq
+from omnigraph.model.catalog import Catalog
+from omnigraph.model.commit import CommitKind
+from omnigraph.model.write import WriteResult
+from omnigraph.operations.context import Context
+from omnigraph.operations.grouping import write_in_group
+from omnigraph.operations.writing import Conditions, Evaluated
+
+
+@dataclass(frozen=True)
+class MutationRequest:
+    """A mutation text with its parameters. It is compiled against the schema that it meets."""
+
+    text: str
+    conditions: Conditions
+    name: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    is_strict: bool = False
+
+    @property
+    def kind(self) -> CommitKind:
+        return CommitKind.MUTATE
+
+    @property
+    def fingerprint(self) -> str | None:
+        plain = orjson.dumps(
+            [self.text, self.name, dict(self.params)],
+            default=repr,
+            option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS,
+        )
+        return hashlib.blake2b(plain, digest_size=16).hexdigest()
+
+    def evaluate(self, view: View) -> Evaluated:
+        query = compile_write(self.text, self.name, view.snapshot.catalog)
+        params = gq.bind_params(query, self.params)
+        mutation = Mutation(view, Moment(view.snapshot, params))
+        for number, statement in enumerate(query.statements):
+            mutation.run(statement, number)
+        delta = mutation.finish()
+        return Evaluated(delta, mutation.affected(delta))
+
+
+def mutate(
+    context: Context,
+    text: str,
+    name: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    *,
+    branch: str = MAIN,
+    message: str = "",
+    if_commit: str | None = None,
+    idempotency_key: str | None = None,
+) -> WriteResult:
+    """Run a mutation on a branch. `if_commit`: only while the branch stands at that commit."""
+    root = context.writable().root
+    # Mistakes in the text and in its parameters are found before anybody else has to wait.
+    query = compile_write(text, name, resolve(root, Target(branch)).catalog)
+    gq.bind_params(query, params or {})
+    request = MutationRequest(
+        text,
+        Conditions(context.actor, message, if_commit, idempotency_key),
+        name,
+        params or {},
+        is_strict=changes_rows(query),
+    )
+    return write_in_group(root, branch, request)
+
+
+def compile_write(text: str, name: str | None, catalog: Catalog) -> WriteQuery:
+    query = gq.compile_query(text, catalog, name).query
+    if not isinstance(query, WriteQuery):
+        raise InvalidArgumentError(
+            f"{query.name} reads the graph; it changes nothing.",
+            hint="Run it as a query, not as a mutation.",
+        )
+    return query
+
+
+def changes_rows(query: WriteQuery) -> bool:
+    """Whether a query changes or removes rows that it finds, rather than only adding some."""
+    return query.deletes or any(isinstance(s, Update) for s in query.statements)

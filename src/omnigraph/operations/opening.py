@@ -1,0 +1,98 @@
+"""Making a graph and opening one.
+
+Guarantees: opening read-write first brings an older format up to date and recovers whatever an
+interrupted writer left; opening read-only changes nothing, not even that.
+Deliberately absent: keeping anything open. A context is a value.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable
+
+from omnigraph.errors import GraphMovedError
+from omnigraph.history.log import Line
+from omnigraph.history.refs import MAIN, read_branch
+from omnigraph.operations.context import Context, check_actor, default_actor
+from omnigraph.storage.locks import writer_lock
+from omnigraph.storage.root import GraphRoot
+
+# Places that new blobs may refer to, separated by spaces.
+EXTERNAL_VARIABLE = "OMNIGRAPH_EXTERNAL_BLOBS"
+log = logging.getLogger(__name__)
+
+
+def init_graph(
+    uri: str,
+    schema: str,
+    *,
+    actor: str | None = None,
+    file: str | None = None,
+    external_blobs: Iterable[str] | None = None,
+) -> Context:
+    """Make an empty graph with this schema. `external_blobs`: see `open_graph`."""
+    from omnigraph.commit.genesis import create_graph
+    from omnigraph.lang import pg
+
+    catalog = pg.compile_schema(schema, file=file)
+    context = _context(uri, actor, external_blobs, read_only=False)
+    create_graph(context.root, catalog, schema, context.actor)
+    return context
+
+
+def open_graph(
+    uri: str,
+    *,
+    actor: str | None = None,
+    read_only: bool = False,
+    external_blobs: Iterable[str] | None = None,
+) -> Context:
+    """Open an existing graph. `external_blobs` are the places below which new blobs may refer to
+    files outside of the graph; None: those that the environment names, or none."""
+    context = _context(uri, actor, external_blobs, read_only=read_only)
+    if read_only:
+        Line(context.root, MAIN)  # says clearly that there is no graph
+    else:
+        _prepare_writing(context)
+    return context
+
+
+def _prepare_writing(context: Context) -> None:
+    from omnigraph.commit.formats import bring_up_to_date  # readers start faster without these
+    from omnigraph.commit.recovery import sweep
+
+    bring_up_to_date(context.root, context.actor)
+    Line(context.root, MAIN)  # says clearly that there is no graph, before anything is written
+    try:
+        sweep(context.root)
+    except GraphMovedError as error:
+        # Every use of the branch says so too; `repair` must be able to open the graph.
+        log.warning("recovery has to wait: %s", error)
+
+
+def _context(
+    uri: str, actor: str | None, external_blobs: Iterable[str] | None, *, read_only: bool
+) -> Context:
+    who = default_actor() if actor is None else check_actor(actor)
+    if external_blobs is None:
+        external_blobs = os.environ.get(EXTERNAL_VARIABLE, "").split()
+    return Context(GraphRoot.at(uri, external_blobs), who, read_only)
+
+
+def recover(context: Context) -> None:
+    """Finish or undo what interrupted writers left, on every branch."""
+    from omnigraph.commit.recovery import sweep
+
+    sweep(context.writable().root)
+
+
+def refresh(context: Context, branch: str) -> None:
+    """Finish what an interrupted writer left on a branch, as far as that goes forward."""
+    from omnigraph.commit.recovery import heal
+
+    branch_id = read_branch(context.root, branch).id
+    with writer_lock(
+        context.writable().root.objects, branch_id, owner=context.actor, operation="refresh"
+    ) as token:
+        heal(context.root, Line(context.root, branch_id), token)

@@ -1,0 +1,81 @@
+"""Asking the graph: text and parameters in, a lazy result out.
+
+Guarantees: one snapshot is resolved once and read to the end; the result says which commit it is.
+Deliberately absent: how the engine does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.engines.base import DEFAULT_OPTIONS, Limits, Options
+from omnigraph.errors import InvalidArgumentError
+from omnigraph.history.resolve import Target, resolve
+from omnigraph.ir.query import ReadQuery
+from omnigraph.lang import gq
+from omnigraph.model.result import Result
+from omnigraph.model.snapshot import Snapshot
+from omnigraph.operations.context import Context
+from omnigraph.operations.embedders import embed_by_environment
+from omnigraph.operations.engines import EMBEDDED, engine_named
+from omnigraph.plan.planner import Plan, Planner
+
+if TYPE_CHECKING:
+    from omnigraph.engines.spark.settings import SparkSettings
+
+_planner = Planner()
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: a text with one query, or a text and the name of one of its queries."""
+
+    text: str
+    name: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    file: str | None = None
+
+
+def query(
+    context: Context,
+    question: Question,
+    target: Target | None = None,
+    *,
+    engine: str = EMBEDDED,
+    options: Options | None = None,
+    spark: SparkSettings | None = None,
+) -> Result:
+    """Run a read query against one snapshot. `spark` says which Spark the spark engine uses."""
+    snapshot = resolve(context.root, target)
+    plan, params = prepare(question, snapshot, engine)
+    chosen = options or default_options(engine)
+    if chosen.embed is None:
+        chosen = replace(chosen, embed=embed_by_environment)
+    return engine_named(engine, spark).run(plan, snapshot, params, chosen)
+
+
+def default_options(engine: str) -> Options:
+    """What bounds a query when nobody says so. Spark is for what takes long."""
+    return DEFAULT_OPTIONS if engine == EMBEDDED else Options(Limits(seconds=None))
+
+
+def prepare(
+    question: Question, snapshot: Snapshot, engine: str = EMBEDDED
+) -> tuple[Plan, Mapping[str, Any]]:
+    """Compile and plan a read query for a snapshot, and bind its parameters."""
+    plan = plan_for(question, snapshot, engine)
+    return plan, gq.bind_params(plan.query, question.params)
+
+
+def plan_for(question: Question, snapshot: Snapshot, engine: str = EMBEDDED) -> Plan:
+    """Compile and plan a read query for a snapshot, whatever its parameters will be."""
+    compiled = gq.compile_query(question.text, snapshot.catalog, question.name, question.file)
+    if not isinstance(compiled.query, ReadQuery):
+        raise InvalidArgumentError(
+            f"The query {compiled.query.name!r} changes the graph.",
+            hint="Run it as a mutation: `omnigraph mutate`, or `graph.mutate(...)`.",
+        )
+    statistics = engine_named(engine).statistics(snapshot)
+    return _planner.plan(compiled.query, snapshot.catalog, statistics)

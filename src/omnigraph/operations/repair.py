@@ -1,0 +1,90 @@
+"""Repair: tables whose head is ahead of the manifest, and that no recovery record explains; and
+forks of a graph that was copied or moved.
+
+    repair(context)                          shows what it found
+    repair(context, confirm=True)            publishes what is verified maintenance
+    … force=True                             publishes anything else too, after you have looked
+    … discard=True                           puts everything else back to what the graph shows
+
+Guarantees: without `confirm` nothing changes; what is neither maintenance nor forced is refused and
+reported; one commit, which records what was found and done. A graph that was moved is made whole
+first, and drift is looked for once it is.
+Deliberately absent: drift that a sidecar explains; opening the graph read-write recovers that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.commit.recovery import sweep
+from omnigraph.commit.repair import Drift, Remedy, Verdict, find_drift, settle_drift
+from omnigraph.errors import InvalidArgumentError
+from omnigraph.history.log import Line
+from omnigraph.history.refs import MAIN, read_branch
+from omnigraph.model.commit import Commit
+from omnigraph.operations.context import Context
+from omnigraph.operations.relocate import bring_home, strays
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What was found, what is or would be done about each, and the commit if one was made.
+    `strays` counts manifests that named another place than the graph's own."""
+
+    items: tuple[tuple[Drift, Remedy], ...]
+    commit: Commit | None
+    executed: bool
+    strays: int = 0
+
+    @property
+    def refused(self) -> tuple[Drift, ...]:
+        return tuple(drift for drift, remedy in self.items if remedy is Remedy.LEAVE)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "executed": self.executed,
+            "graph_commit_id": self.commit.id if self.commit else None,
+            "strays": self.strays,
+            "tables": [
+                {
+                    "type_name": drift.type_name,
+                    "published": drift.pinned.version,
+                    "head": drift.head,
+                    "operations": list(drift.operations),
+                    "verdict": str(drift.verdict),
+                    "remedy": str(remedy),
+                }
+                for drift, remedy in self.items
+            ],
+        }
+
+
+def repair(
+    context: Context,
+    branch: str = MAIN,
+    *,
+    confirm: bool = False,
+    force: bool = False,
+    discard: bool = False,
+) -> Repair:
+    """Look at uncovered drift, and with `confirm` do something about it."""
+    if force and discard:
+        raise InvalidArgumentError("Drift is either published (force) or put back (discard).")
+
+    def choose(drift: Drift) -> Remedy:
+        if drift.verdict is Verdict.MAINTENANCE or force:
+            return Remedy.ADOPT
+        return Remedy.DISCARD if discard else Remedy.LEAVE
+
+    if not confirm:
+        away = len(strays(context))
+        line = Line(context.root, read_branch(context.root, branch).id)
+        found = [] if away else [(drift, choose(drift)) for drift in find_drift(line, branch)]
+        return Repair(tuple(found), None, executed=False, strays=away)
+    root = context.writable().root
+    moved = bring_home(context)
+    if moved:
+        sweep(root)  # what opening could not recover while the files were not to be found
+    settled, commit = settle_drift(root, branch, context.actor, choose)
+    return Repair(tuple(settled), commit, executed=True, strays=moved)

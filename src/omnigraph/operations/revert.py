@@ -1,0 +1,157 @@
+"""Undoing a commit, and doing one again on another branch.
+
+Both are three-way merges with one commit as the change: a revert goes from the commit back to its
+parent, a cherry-pick from the parent to the commit.
+
+Guarantees: one commit, or none when there is nothing to do; later changes of the same entities are
+conflicts unless they touch other properties.
+Deliberately absent: undoing a change of the schema; apply the schema that is wanted instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.commit.door import commit as publish
+from omnigraph.commit.genesis import store_schema
+from omnigraph.errors import ConflictError, InvalidArgumentError
+from omnigraph.history.ancestry import Place, head_of, is_first_parent_ancestor
+from omnigraph.history.groups import Ids, change_of
+from omnigraph.history.log import Line
+from omnigraph.history.refs import MAIN, read_branch
+from omnigraph.history.resolve import find_commit, head_snapshot
+from omnigraph.model.commit import Commit, CommitKind, Proposal
+from omnigraph.operations.context import Context
+from omnigraph.operations.merge import (
+    ATTEMPTS,
+    DEFAULT,
+    MergeOptions,
+    refuse_conflicts,
+    with_resolutions,
+)
+from omnigraph.operations.merging.planning import MergePlan, plan_merge
+from omnigraph.operations.merging.sides import Sides
+from omnigraph.operations.merging.staging import dropped_tables, fences, stage_plan
+
+_VERBS = {CommitKind.REVERT: "Revert", CommitKind.CHERRY_PICK: "Cherry-pick"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """What to apply: the way from one state to another, and which rows of it count."""
+
+    of: Commit
+    start: Place
+    end: Place
+    only: Ids | None = None
+
+    def reversed(self) -> Change:
+        return Change(self.of, self.end, self.start, self.only)
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What applying a commit's change did. No commit: there was nothing to change."""
+
+    of: Commit
+    commit: Commit | None
+
+
+def revert(
+    context: Context, commit: str, branch: str = MAIN, options: MergeOptions = DEFAULT
+) -> Applied:
+    """Undo what a commit of the branch did."""
+    change = _change(context, commit, branch)
+    head = head_of(Line(context.root, read_branch(context.root, branch).id))
+    if not is_first_parent_ancestor(context.root, change.of, head):
+        raise InvalidArgumentError(
+            f"Commit {change.of.id} is not part of the branch {branch!r}.",
+            hint="Name a commit that `omnigraph commit list` shows for the branch.",
+        )
+    if change.start.commit.schema_hash != change.end.commit.schema_hash:
+        raise InvalidArgumentError(
+            f"Commit {change.of.id} changed the schema, which a revert cannot undo.",
+            hint="Apply the schema that you want with `omnigraph schema apply`.",
+        )
+    return apply_change(context, branch, change.reversed(), CommitKind.REVERT, options)
+
+
+def cherry_pick(
+    context: Context, commit: str, branch: str = MAIN, options: MergeOptions = DEFAULT
+) -> Applied:
+    """Do on the branch what a commit of another branch did there."""
+    change = _change(context, commit, branch)
+    return apply_change(context, branch, change, CommitKind.CHERRY_PICK, options)
+
+
+def apply_change(
+    context: Context, branch: str, change: Change, kind: CommitKind, options: MergeOptions
+) -> Applied:
+    """Merge a change into a branch, as an ordinary commit."""
+    context.writable()
+    for attempt in range(1, ATTEMPTS + 1):
+        plan = _plan(context, branch, change, options)
+        refuse_conflicts(plan, f"{_VERBS[kind]} {change.of.id}")
+        if is_nothing(plan):
+            return Applied(change.of, None)
+        try:
+            return Applied(change.of, _publish(context, plan, change.of, kind, options.message))
+        except ConflictError as error:
+            if not error.retryable or attempt == ATTEMPTS:
+                raise
+    raise AssertionError("unreachable")
+
+
+def is_nothing(plan: MergePlan) -> bool:
+    """Whether the branch already is what the plan would make of it."""
+    same_schema = plan.sides.schema.catalog.hash == plan.sides.ours.catalog.hash
+    return same_schema and all(step.is_kept for step in plan.steps.values())
+
+
+def change_at(context: Context, place: Place) -> Change:
+    """What a commit did."""
+    found = change_of(context.root, place)
+    if found.before is None:
+        raise InvalidArgumentError("The first commit of a graph has no change to apply.")
+    return Change(place.commit, found.before, found.after, found.only)
+
+
+def _change(context: Context, commit: str, branch: str) -> Change:
+    line, found = find_commit(context.root, commit, branch)
+    return change_at(context, Place(found, line))
+
+
+def _plan(context: Context, branch: str, change: Change, options: MergeOptions) -> MergePlan:
+    root = context.root
+    branch_id = read_branch(root, branch).id
+    sides = Sides.of(
+        root,
+        change.start.snapshot(root, branch),
+        head_snapshot(root, branch, Line(root, branch_id)),
+        change.end.snapshot(root, branch),
+        branch_id,
+        may_adopt=False,
+        only=change.only,
+    )
+    return plan_merge(sides, with_resolutions(options, sides))
+
+
+def _publish(
+    context: Context, plan: MergePlan, of: Commit, kind: CommitKind, message: str
+) -> Commit:
+    catalog = plan.sides.schema.catalog
+    if catalog.hash != plan.sides.ours.catalog.hash:
+        store_schema(context.root, catalog)
+    own = of.message if kind is CommitKind.CHERRY_PICK else ""
+    proposal = Proposal(
+        base=plan.sides.ours,
+        staged=stage_plan(plan),
+        actor=context.actor,
+        kind=kind,
+        message=message or own or f"{_VERBS[kind]} {of.id}",
+        requires=fences(plan),
+        schema_hash=catalog.hash,
+        dropped=dropped_tables(plan),
+        details={"reverts" if kind is CommitKind.REVERT else "picked": of.id},
+    )
+    return publish(context.root, proposal)

@@ -1,0 +1,119 @@
+"""Import: a new graph out of an export, or out of another graph.
+
+    import_graph("copy", "out/", schema)         an export and its schema
+    import_graph("copy", "s3://old/shop")        one state of a graph
+
+An export is one state of a graph in open formats (JSONL, Parquet, Arrow), with ids, vectors and
+blobs; a graph that is made from it has the same content under a history of its own, in the format
+of this release. A graph of an older format is read from a temporary copy, and stays as it is. From
+a release that is newer than this one: export there, import here.
+
+Guarantees: the graph appears with its schema and is then filled by one commit; if filling fails,
+the empty graph stays and says so.
+Deliberately absent: history. `copy` carries that.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.errors import FormatError, InvalidArgumentError, StorageError
+from omnigraph.history.resolve import Target
+from omnigraph.operations.context import Context, default_actor
+from omnigraph.operations.copying import copy_graph
+from omnigraph.operations.export import ExportOptions, export
+from omnigraph.operations.inspecting import schema_source
+from omnigraph.operations.load import EMBEDDED, LoadOptions, LoadResult, load
+from omnigraph.operations.opening import init_graph, open_graph
+from omnigraph.storage.manifest import DIRECTORY as MANIFESTS
+from omnigraph.storage.root import GraphRoot
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The new graph, and what was loaded into it."""
+
+    context: Context
+    loaded: LoadResult
+
+
+def import_graph(
+    uri: str,
+    source: Any,
+    schema: str | None = None,
+    *,
+    actor: str | None = None,
+    format: str | None = None,
+    engine: str = EMBEDDED,
+    file: str | None = None,
+    branch: str = "main",
+) -> Imported:
+    """Make a graph at an empty address and fill it. `branch`: of a graph that is the source."""
+    if is_graph(source):
+        return _from_graph(uri, str(source), schema, Target(branch), actor, engine, file)
+    if schema is None:
+        raise InvalidArgumentError(
+            "An export does not tell its schema.", hint="Give the schema of the export as well."
+        )
+    return _filled(uri, source, schema, actor, format, engine, file)
+
+
+def is_graph(source: Any) -> bool:
+    """Whether there is a graph at an address."""
+    if not isinstance(source, str):
+        return False
+    try:
+        names = GraphRoot.at(source).objects.list(f"{MANIFESTS}/main")
+        return next(iter(names), None) is not None
+    except (StorageError, InvalidArgumentError):
+        return False
+
+
+def _from_graph(
+    uri: str,
+    source: str,
+    schema: str | None,
+    target: Target,
+    actor: str | None,
+    engine: str,
+    file: str | None,
+) -> Imported:
+    with _readable(source) as context, tempfile.TemporaryDirectory("-omnigraph-import") as folder:
+        export(context, folder, target, ExportOptions(format="arrow", overwrite=True))
+        text = schema if schema is not None else schema_source(context, target)
+        return _filled(uri, folder, text, actor, "arrow", engine, file)
+
+
+@contextmanager
+def _readable(source: str) -> Iterator[Context]:
+    """The graph, opened read-only; one of an older format as a copy that was brought up to date."""
+    try:
+        context = open_graph(source, read_only=True)
+    except FormatError as error:
+        if error.details.get("found", 0) > error.details.get("known", 0):
+            raise
+        raw = Context(GraphRoot.at(source), default_actor(), read_only=True)
+        with tempfile.TemporaryDirectory("-omnigraph-upgrade") as folder:
+            place = f"{folder}/graph"
+            copy_graph(raw, place)
+            yield open_graph(place)
+    else:
+        yield context
+
+
+def _filled(
+    uri: str,
+    source: Any,
+    schema: str,
+    actor: str | None,
+    format: str | None,
+    engine: str,
+    file: str | None,
+) -> Imported:
+    context = init_graph(uri, schema, actor=actor, file=file)
+    options = LoadOptions(mode="append", engine=engine, message="import")
+    return Imported(context, load(context, source, format=format, options=options))

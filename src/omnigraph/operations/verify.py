@@ -1,0 +1,203 @@
+"""Verify: does everything on disk agree with everything else?
+
+    manifest ↔ tables ↔ indexes ↔ constraints, on every branch and every tag
+
+Guarantees: reads only, takes no lock and recovers nothing; a problem is a finding, and one finding
+does not hide the next; beside live writers it checks the snapshot that it began with.
+Deliberately absent: mending. A finding names the command that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from omnigraph import progress
+from omnigraph.commit import journal
+from omnigraph.commit.repair import find_drift
+from omnigraph.engines.embedded.datachecks import run_checks
+from omnigraph.engines.embedded.soundness import constraint_checks, row_problems
+from omnigraph.errors import OmniGraphError
+from omnigraph.history.catalogs import read_catalog
+from omnigraph.history.log import Line
+from omnigraph.history.refs import Branch, list_branches, list_tags
+from omnigraph.history.resolve import Target, head_snapshot, resolve
+from omnigraph.model.catalog import EdgeType, NodeType
+from omnigraph.model.snapshot import Snapshot, TableVersion
+from omnigraph.operations.context import Context
+from omnigraph.storage.examining import content_problems, index_problems, shape_problems
+from omnigraph.storage.reading import check_readable, open_table
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One disagreement. `part` is manifest, table, index, constraint, tag or recovery."""
+
+    part: str
+    where: str
+    message: str
+    severity: str = "error"
+    hint: str | None = None
+
+
+@dataclass
+class Verification:
+    """All findings, and how much was looked at."""
+
+    findings: list[Finding] = field(default_factory=list)
+    branches: int = 0
+    commits: int = 0
+    tables: int = 0
+    rows: int = 0
+
+    @property
+    def is_clean(self) -> bool:
+        return not any(finding.severity == "error" for finding in self.findings)
+
+    def add(self, part: str, where: str, message: str, **more: Any) -> None:
+        self.findings.append(Finding(part, where, message, **more))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "clean": self.is_clean,
+            "branches": self.branches,
+            "commits": self.commits,
+            "tables": self.tables,
+            "rows": self.rows,
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+
+def verify(context: Context, *, quick: bool = False) -> Verification:
+    """Check a whole graph. `quick`: neither values nor constraints are read."""
+    found = Verification()
+    _check_recoveries(context, found)
+    checked: set[TableVersion] = set()
+    for branch in list_branches(context.root):
+        found.branches += 1
+        try:
+            _check_branch(context, branch, found, checked, quick)
+        except OmniGraphError as error:
+            found.add("manifest", branch.name, f"it cannot be read: {error.message}")
+    _check_tags(context, found)
+    return found
+
+
+def _check_branch(
+    context: Context, branch: Branch, found: Verification, checked: set[TableVersion], quick: bool
+) -> None:
+    line = Line(context.root, branch.id)
+    _check_log(line, branch, found)
+    snapshot = head_snapshot(context.root, branch.name, line)
+    for table_id in sorted(set(snapshot.tables) - {t.id for t in snapshot.catalog.tables()}):
+        found.add("manifest", branch.name, f"it holds table {table_id}, which its schema lacks")
+    for table in snapshot.catalog.tables():
+        version = snapshot.table(table.id)
+        if version is not None and version not in checked:
+            checked.add(version)
+            progress.report("check", rows=found.rows)
+            _check_table(snapshot, table, version, found, quick)
+    if not quick:
+        progress.report("check constraints")
+        _check_constraints(snapshot, found)
+    for drift in find_drift(line, branch.name):
+        found.add(
+            "table",
+            f"{branch.name}: {drift.type_name}",
+            f"its head is version {drift.head}, and the manifest names {drift.pinned.version} "
+            f"({', '.join(drift.operations)})",
+            hint="Run `omnigraph repair`.",
+        )
+
+
+def _check_log(line: Line, branch: Branch, found: Verification) -> None:
+    """Commits are numbered without gaps, each on top of the one before, under a known schema."""
+    newer = None
+    schemas = set()
+    for commit in line.own_commits(line.state.head.sequence):
+        found.commits += 1
+        schemas.add(commit.schema_hash)
+        if newer is not None:
+            if newer.sequence != commit.sequence + 1 or newer.parents[:1] != (commit.id,):
+                message = f"commit {newer.id} does not follow {commit.id}"
+                found.add("manifest", branch.name, message)
+            if newer.created_at_us <= commit.created_at_us:
+                found.add("manifest", branch.name, f"{newer.id} is not younger than its parent")
+        newer = commit
+    oldest = newer.sequence if newer else line.state.head.sequence + 1
+    if oldest != line.first_own:
+        found.add("manifest", branch.name, f"the commits before number {oldest} are missing")
+    for schema_hash in sorted(schemas):
+        try:
+            read_catalog(line.root, schema_hash)
+        except OmniGraphError as error:
+            found.add("manifest", branch.name, f"schema {schema_hash}: {error.message}")
+
+
+def _check_table(
+    snapshot: Snapshot,
+    table: NodeType | EdgeType,
+    version: TableVersion,
+    found: Verification,
+    quick: bool,
+) -> None:
+    where = f"{snapshot.branch}: {table.name}"
+    try:
+        opened = open_table(snapshot.root, version)
+        for message in shape_problems(table, opened):
+            found.add("table", where, message)
+        if not quick:
+            for message in content_problems(opened):
+                found.add("table", where, message)
+            for message in index_problems(opened):
+                hint = "Drop the index by writing the table anew, and report this."
+                found.add("index", where, message, hint=hint)
+    except OmniGraphError as error:
+        found.add("table", where, f"it cannot be opened: {error.message}")
+        return
+    found.tables += 1
+    found.rows += version.rows
+
+
+def _check_constraints(snapshot: Snapshot, found: Verification) -> None:
+    try:
+        for type_name, message in _constraint_problems(snapshot):
+            found.add("constraint", f"{snapshot.branch}: {type_name}", message)
+    except OmniGraphError as error:
+        found.add("constraint", snapshot.branch, f"they cannot be checked: {error.message}")
+
+
+def _constraint_problems(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    yield from row_problems(snapshot)
+    tally = run_checks(snapshot, constraint_checks(snapshot.catalog))
+    for violation in tally.violations:
+        where = f".{violation.property}" if violation.property else ""
+        yield violation.type_name or "", f"{violation.rule}{where}: {violation.value!r}"
+    unlisted = tally.total - len(tally.violations)
+    if unlisted > 0:
+        yield "", f"and {unlisted} rows more"
+
+
+def _check_tags(context: Context, found: Verification) -> None:
+    for tag in list_tags(context.root):
+        try:
+            snapshot = resolve(context.root, Target(tag=tag.name))
+            for version in snapshot.tables.values():
+                check_readable(context.root.location, version)
+        except OmniGraphError as error:
+            found.add("tag", tag.name, error.message)
+
+
+def _check_recoveries(context: Context, found: Verification) -> None:
+    try:
+        for sidecar in journal.pending(context.root):
+            found.add(
+                "recovery",
+                sidecar.branch,
+                f"operation {sidecar.id} ({sidecar.kind}) is at work or was interrupted",
+                severity="warning",
+                hint="If nobody is writing, run `omnigraph recovery run`.",
+            )
+    except OmniGraphError as error:
+        found.add("recovery", "", error.message)

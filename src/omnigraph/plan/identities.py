@@ -1,0 +1,100 @@
+"""Giving rows their ids.
+
+Guarantees: a node with a key gets the id that its key spells, and an id that came along must be
+that one; other nodes and edges keep the id that came along or get a new one. Every edge names both
+of its ends.
+Deliberately absent: whether an id is taken, or an end exists (`constraints`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import Violation
+from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN, EdgeType, NodeType
+from omnigraph.model.keys import canonical_column, node_ids
+from omnigraph.model.ulid import ulid_array
+from omnigraph.plan.checks import REQUIRED, TableType
+from omnigraph.plan.columns import combined, is_text
+from omnigraph.plan.findings import Findings, Origin, shown
+
+ID = "id"
+# How callers name the ends of an edge, and the columns that hold them.
+ENDS = {"from": SRC_COLUMN, "to": DST_COLUMN}
+
+
+def identify(table: TableType, rows: pa.Table, origin: Origin, findings: Findings) -> pa.Table:
+    """The rows with an id each. They have passed `check_rows` without findings."""
+    if isinstance(table, EdgeType):
+        _require_ends(table, rows, origin, findings)
+    given = combined(rows.column(ID_COLUMN))
+    if isinstance(table, NodeType) and table.key:
+        ids = key_ids(table, rows)
+        _compare(table, given, ids, origin, findings)
+    else:
+        ids = _completed(given)
+    return rows.set_column(0, ID_COLUMN, ids)
+
+
+def key_ids(table: NodeType, rows: pa.Table) -> pa.Array:
+    """The ids that the key spells, row by row."""
+    return node_ids(rows, [table.by_name[name].column for name in table.key])
+
+
+def with_named_ends(table: TableType, data: pa.Table) -> pa.Table:
+    """Ends given as `from` and `to` under the names of their columns, and spelled as ids."""
+    if not isinstance(table, EdgeType):
+        return data
+    names = [ENDS.get(n, n) if n not in table.by_name else n for n in data.column_names]
+    if len(set(names)) == len(names):
+        data = data.rename_columns(names)
+    for name in ENDS.values():
+        if name in data.column_names:
+            place = data.column_names.index(name)
+            data = data.set_column(place, name, _spelled(data.column(name)))
+    return data
+
+
+def _spelled(column: pa.ChunkedArray) -> pa.Array:
+    """Ends may be given as typed keys; an id is the spelling of one."""
+    array = combined(column)
+    spellable = not (pa.types.is_nested(array.type) or pa.types.is_binary(array.type))
+    return array if is_text(array.type) or not spellable else canonical_column(array)
+
+
+def _completed(given: pa.Array) -> pa.Array:
+    if given.null_count == len(given):
+        return ulid_array(len(given))
+    if not given.null_count:
+        return given
+    return pc.replace_with_mask(given, pc.is_null(given), ulid_array(given.null_count))
+
+
+def _compare(
+    table: NodeType, given: pa.Array, ids: pa.Array, origin: Origin, findings: Findings
+) -> None:
+    if given.null_count == len(given):
+        return
+    differ = pc.fill_null(pc.not_equal(given, ids), False)
+    findings.add_rows(
+        np.flatnonzero(differ.to_numpy(zero_copy_only=False)),
+        origin,
+        lambda row: Violation(
+            ID,
+            f"the key spells the id {shown(ids[row].as_py())!r}, not the one given",
+            table.name,
+            ID_COLUMN,
+            shown(given[row].as_py()),
+        ),
+    )
+
+
+def _require_ends(table: EdgeType, rows: pa.Table, origin: Origin, findings: Findings) -> None:
+    for end, column in ENDS.items():
+        values = rows.column(column)
+        if values.null_count:
+            missing = np.flatnonzero(combined(pc.is_null(values)).to_numpy(zero_copy_only=False))
+            violation = Violation(REQUIRED, f"{end} is required", table.name, end)
+            findings.add_each(missing, origin, violation)

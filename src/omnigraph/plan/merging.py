@@ -1,0 +1,280 @@
+"""Three-way merge of one type, as a pure function over changed rows.
+
+Each side comes as the rows that it changed since the base: `before` as they were (updated and
+deleted ones), `after` as they are (inserted and updated ones). The result is what must be done to
+one of them, ours unless told otherwise, so that it holds both sides' changes, and what cannot be
+combined.
+
+Guarantees: only entities that both sides changed are looked at one by one; the cost follows the
+changes. Merging is symmetric in content: swapping the sides gives the same rows and conflicts.
+Deliberately absent: constraints across entities; they are checked on the merged result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.model.catalog import ID_COLUMN, EdgeType, NodeType
+from omnigraph.model.conflict import ConflictKind, MergeConflict, Side
+from omnigraph.model.equality import same, same_row
+
+Row = dict[str, Any]
+
+
+class Granularity(StrEnum):
+    PROPERTY = "property"  # both may change one entity, in different properties
+    ENTITY = "entity"  # both changing one entity is a conflict
+
+
+@dataclass(frozen=True)
+class ChangedRows:
+    """One side's changes since the base, in physical columns with unique ids."""
+
+    before: pa.Table
+    after: pa.Table
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """A decision about one entity: a side, or the row itself (None: it shall not be there)."""
+
+    side: Side | None = None
+    row: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class MergedTable:
+    """What to do to the side that is built on: rows to put in, ids to take out. Conflicts leave
+    it as it is. `mixed` are the ids of rows that neither side has like this."""
+
+    upserts: pa.Table
+    deletes: tuple[str, ...]
+    conflicts: tuple[MergeConflict, ...]
+    mixed: frozenset[str]
+
+
+def merge_table(
+    table: NodeType | EdgeType,
+    ours: ChangedRows,
+    theirs: ChangedRows,
+    *,
+    granularity: Granularity = Granularity.PROPERTY,
+    strategy: Side | None = None,
+    resolutions: Mapping[str, Resolution] | None = None,
+    onto: Side = Side.OURS,
+) -> MergedTable:
+    """Combine the two sides. `strategy` decides what would be a conflict; `resolutions` decide
+    for single entities and come first."""
+    decided = resolutions or {}
+    mine, others = _touched(ours), _touched(theirs)
+    both = (mine & others) | ((mine | others) & decided.keys())
+    settle = _Settler(table, granularity, strategy, decided, onto)
+    outcome = settle.all(_pairs(ours, theirs, mine, others, both))
+    incoming = theirs if onto is Side.OURS else ours
+    deleted = _ids(incoming.before) - _ids(incoming.after)
+    rows = pa.Table.from_pylist(outcome.rows, schema=incoming.after.schema)
+    return MergedTable(
+        upserts=pa.concat_tables([_without(incoming.after, both), rows]),
+        deletes=tuple(sorted((deleted - both) | set(outcome.deletes))),
+        conflicts=tuple(outcome.conflicts),
+        mixed=frozenset(row[ID_COLUMN] for row in outcome.rows),
+    )
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """One entity that both sides changed: as it was, and as each side left it."""
+
+    id: str
+    base: Row | None
+    ours: Row | None
+    theirs: Row | None
+
+
+class _Outcome:
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.deletes: list[str] = []
+        self.conflicts: list[MergeConflict] = []
+
+
+class _Settler:
+    """Settles entities that both sides changed."""
+
+    def __init__(
+        self,
+        table: NodeType | EdgeType,
+        granularity: Granularity,
+        strategy: Side | None,
+        resolutions: Mapping[str, Resolution],
+        onto: Side,
+    ) -> None:
+        self._onto = onto
+        self._table = table
+        self._granularity = granularity
+        self._strategy = strategy
+        self._resolutions = resolutions
+        self._names = {item.column: item.name for item in table.properties}
+        self._columns = {item.name: item.column for item in table.properties}
+
+    def all(self, pairs: list[_Pair]) -> _Outcome:
+        outcome = _Outcome()
+        for pair in pairs:
+            self._settle(pair, outcome)
+        return outcome
+
+    def _settle(self, pair: _Pair, outcome: _Outcome) -> None:
+        if pair.id in self._resolutions:
+            self._take(pair, self._resolved(pair, self._resolutions[pair.id]), outcome)
+            return
+        if same_row(pair.ours, pair.theirs):
+            return  # both did the same
+        for changed, other in ((pair.ours, pair.theirs), (pair.theirs, pair.ours)):
+            if same_row(other, pair.base):  # written anew without a difference
+                self._take(pair, changed, outcome)
+                return
+        merged, clashes = self._combine(pair)
+        if not clashes:
+            self._take(pair, merged, outcome)
+        elif self._strategy is Side.THEIRS:
+            self._take(pair, self._prefer(pair, Side.THEIRS), outcome)
+        elif self._strategy is Side.OURS:
+            self._take(pair, self._prefer(pair, Side.OURS), outcome)
+        else:
+            outcome.conflicts.append(self._conflict(pair, clashes))
+
+    def _combine(self, pair: _Pair) -> tuple[Row | None, tuple[str, ...]]:
+        """The combined row, or the columns on which the sides clash (all, if one deleted it)."""
+        if pair.base is None or pair.ours is None or pair.theirs is None:
+            return None, tuple(self._differing(pair.ours or {}, pair.theirs or {}))
+        if self._granularity is Granularity.ENTITY:
+            return None, tuple(self._differing(pair.ours, pair.theirs))
+        merged, clashes = dict(pair.ours), []
+        for column, value in pair.theirs.items():
+            was, is_ours = pair.base[column], pair.ours[column]
+            if same(value, was) or same(value, is_ours):
+                continue
+            if same(is_ours, was):
+                merged[column] = value
+            else:
+                clashes.append(column)
+        return merged, tuple(clashes)
+
+    def _prefer(self, pair: _Pair, side: Side) -> Row | None:
+        """One side wins where they clash; what does not clash is still combined."""
+        chosen, other = (pair.ours, pair.theirs) if side is Side.OURS else (pair.theirs, pair.ours)
+        if chosen is None or other is None or pair.base is None:
+            return chosen
+        if self._granularity is Granularity.ENTITY:
+            return chosen
+        return {
+            column: other[column] if same(value, pair.base[column]) else value
+            for column, value in chosen.items()
+        }
+
+    def _resolved(self, pair: _Pair, resolution: Resolution) -> Row | None:
+        if resolution.side is not None:
+            return self._prefer(pair, resolution.side)
+        if resolution.row is None:
+            return None
+        start = pair.ours or pair.theirs or pair.base or {}
+        given = {self._columns.get(name, name): value for name, value in resolution.row.items()}
+        return {**start, **given, ID_COLUMN: pair.id}
+
+    def _take(self, pair: _Pair, row: Row | None, outcome: _Outcome) -> None:
+        ground = pair.ours if self._onto is Side.OURS else pair.theirs
+        if row is None and ground is not None:
+            outcome.deletes.append(pair.id)
+        elif row is not None and not same_row(row, ground):
+            outcome.rows.append(row)
+
+    def _differing(self, ours: Row, theirs: Row) -> list[str]:
+        columns = dict.fromkeys([*ours, *theirs])
+        return [name for name in columns if not same(ours.get(name), theirs.get(name))]
+
+    def _conflict(self, pair: _Pair, columns: tuple[str, ...]) -> MergeConflict:
+        kind = _kind(pair)
+        names = tuple(self._names.get(column, column) for column in columns)
+        return MergeConflict(
+            kind=kind,
+            entity_kind=self._table.kind,
+            type_name=self._table.name,
+            entity_id=pair.id,
+            message=_message(kind, self._table.name, pair.id, names),
+            properties=names if kind is not ConflictKind.DELETE_VS_UPDATE else (),
+            base=self._image(pair.base),
+            ours=self._image(pair.ours),
+            theirs=self._image(pair.theirs),
+        )
+
+    def _image(self, row: Row | None) -> Row | None:
+        if row is None:
+            return None
+        return {self._names.get(key, key): value for key, value in row.items() if key != ID_COLUMN}
+
+
+def _kind(pair: _Pair) -> ConflictKind:
+    if pair.base is None:
+        return ConflictKind.DIVERGENT_INSERT
+    if pair.ours is None or pair.theirs is None:
+        return ConflictKind.DELETE_VS_UPDATE
+    return ConflictKind.DIVERGENT_UPDATE
+
+
+def _message(kind: ConflictKind, type_name: str, entity_id: str, names: tuple[str, ...]) -> str:
+    what = f"{type_name} {entity_id!r}"
+    match kind:
+        case ConflictKind.DIVERGENT_INSERT:
+            return f"{what} was inserted on both sides with different values of {_list(names)}."
+        case ConflictKind.DELETE_VS_UPDATE:
+            return f"{what} was deleted on one side and updated on the other."
+        case _:
+            return f"{what} was updated on both sides to different values of {_list(names)}."
+
+
+def _list(names: tuple[str, ...]) -> str:
+    return ", ".join(names)
+
+
+def _pairs(
+    ours: ChangedRows, theirs: ChangedRows, mine: set[str], others: set[str], ids: set[str]
+) -> list[_Pair]:
+    if not ids:
+        return []
+    was = {**_rows(ours.before, ids), **_rows(theirs.before, ids)}
+    left, right = _rows(ours.after, ids), _rows(theirs.after, ids)
+    return [
+        _Pair(
+            key,
+            was.get(key),
+            left.get(key) if key in mine else was.get(key),
+            right.get(key) if key in others else was.get(key),
+        )
+        for key in sorted(ids)
+    ]
+
+
+def _rows(table: pa.Table, ids: set[str]) -> dict[str, Row]:
+    chosen = table.filter(pc.is_in(table.column(ID_COLUMN), pa.array(sorted(ids), pa.string())))
+    return {row[ID_COLUMN]: row for row in chosen.to_pylist()}
+
+
+def _without(table: pa.Table, ids: set[str]) -> pa.Table:
+    if not ids:
+        return table
+    listed = pc.is_in(table.column(ID_COLUMN), pa.array(sorted(ids), pa.string()))
+    return table.filter(pc.invert(listed))
+
+
+def _touched(side: ChangedRows) -> set[str]:
+    return _ids(side.before) | _ids(side.after)
+
+
+def _ids(table: pa.Table) -> set[str]:
+    return set(table.column(ID_COLUMN).to_pylist())

@@ -1,0 +1,78 @@
+"""Planning a read query: build, then every rule once; plans are cached.
+
+Guarantees: `plan_query` is a pure function; `Planner` returns what it would return. A cache entry
+holds its query, so that the identity it is found by cannot be reused meanwhile.
+Deliberately absent: parameters. A plan serves every call of its query.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from omnigraph.ir.query import ReadQuery, ResultField
+from omnigraph.model.catalog import Catalog
+from omnigraph.plan.build import build
+from omnigraph.plan.estimate import Context, with_rows
+from omnigraph.plan.operators import Operator
+from omnigraph.plan.rules import RULES, Rule
+from omnigraph.plan.statistics import Statistics
+from omnigraph.plan.trees import transform
+
+_CACHED_PLANS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How to answer a query. `fields` are the columns of the result, in order."""
+
+    query: ReadQuery
+    root: Operator
+    fields: tuple[ResultField, ...]
+    catalog: Catalog
+
+
+def plan_query(
+    query: ReadQuery,
+    catalog: Catalog,
+    statistics: Statistics,
+    rules: tuple[Rule, ...] = RULES,
+) -> Plan:
+    """The plan of a query. Fewer `rules` give a slower plan with the same rows."""
+    context = Context(catalog, statistics)
+    root = build(query, catalog)
+    for rule in rules:
+        root = rule(root, context)
+    root = transform(root, lambda operator: with_rows(operator, context))
+    last = query.stages[-1].projections
+    return Plan(query, root, tuple(ResultField(c.name, c.expr.type) for c in last), catalog)
+
+
+class Planner:
+    """`plan_query` with memory."""
+
+    def __init__(self, limit: int = _CACHED_PLANS) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._plans: OrderedDict[tuple[int, str, Statistics], Plan] = OrderedDict()
+
+    def plan(self, query: ReadQuery, catalog: Catalog, statistics: Statistics) -> Plan:
+        # Compiled queries are cached themselves, so the same text arrives as the same object;
+        # hashing a whole IR tree would cost more than running a point lookup.
+        key = (id(query), catalog.hash, statistics)
+        with self._lock:
+            found = self._plans.get(key)
+            if found is not None and found.query is query:
+                self._plans.move_to_end(key)
+                return found
+        plan = plan_query(query, catalog, statistics)
+        if catalog.hash:
+            self._keep(key, plan)
+        return plan
+
+    def _keep(self, key: tuple[int, str, Statistics], plan: Plan) -> None:
+        with self._lock:
+            self._plans[key] = plan
+            while len(self._plans) > self._limit:
+                self._plans.popitem(last=False)

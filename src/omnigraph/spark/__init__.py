@@ -1,0 +1,57 @@
+"""OmniGraph inside your own Spark programs.
+
+    import omnigraph
+
+    omnigraph.spark.register(spark)
+    people = spark.read.format("omnigraph").options(graph="shop", type="Person").load()
+    omnigraph.spark.create_views(spark, "shop")
+    spark.sql("select count(*) from Person where age > 30")
+
+- `register` makes the data source `omnigraph` known to a session.
+- `create_views` makes a view for every type of a snapshot, all of one commit.
+
+Guarantees: a read is pinned to one commit when it is planned; a write goes through the checks and
+the door that every load goes through.
+Deliberately absent: what graphs are. This is a face of `operations` like the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["create_views", "register"]
+
+
+def register(spark: SparkSession) -> None:
+    """Make `format("omnigraph")` known to a session."""
+    from omnigraph.spark.source import OmniGraphSource
+
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    spark.dataSource.register(OmniGraphSource)
+
+
+def create_views(
+    spark: SparkSession,
+    graph: str,
+    *,
+    branch: str = "main",
+    commit: str | None = None,
+    prefix: str = "",
+) -> dict[str, str]:
+    """A temporary view for each type, named after it; returns type → view. All show one commit."""
+    from omnigraph.history.resolve import Target, resolve
+    from omnigraph.storage.root import GraphRoot
+
+    register(spark)
+    snapshot = resolve(GraphRoot.at(graph), Target(branch, commit))
+    found = {}
+    for table in snapshot.catalog.tables():
+        reader = spark.read.format("omnigraph").option("graph", graph).option("branch", branch)
+        reader = reader.option("commit", snapshot.commit_id).option("type", table.name)
+        view = f"{prefix}{table.name}"
+        reader.load().createOrReplaceTempView(view)
+        found[table.name] = view
+    return found

@@ -1,0 +1,153 @@
+"""The data source `omnigraph`: options in, a reader or writer out.
+
+| option | meaning |
+|---|---|
+| `graph` | address of the graph (also as the path of `load`) |
+| `type` | node or edge type; a stream of changes without one carries all types |
+| `branch`, `commit`, `version`, `timestamp`, `tag` | what to read; a write takes the branch |
+| `pushFilters` | true: test filters while reading; for a DataFrame that is used once |
+| `mode` | how to write: append, merge, overwrite, or changes (rows of a stream of changes) |
+| `message`, `idempotencyKey`, `actor` | how a write is recorded |
+| `stream` | name of a streaming write; with the number of a batch it makes it happen once |
+| `startingAt` | where a stream of changes begins: `beginning`, `now` or a commit |
+| `maxCommits` | how many commits one batch of a stream takes in at most (256) |
+
+Guarantees: the snapshot is pinned when Spark plans the read, and travels with it.
+Deliberately absent: the driver's session. Spark runs all of this in processes of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql.datasource import DataSource
+
+from omnigraph.engines.spark.columns import spark_schema
+from omnigraph.errors import InvalidArgumentError
+from omnigraph.history.resolve import Target, resolve
+from omnigraph.model.snapshot import Snapshot
+from omnigraph.operations.shaping import find_type
+from omnigraph.plan.checks import TableType
+from omnigraph.spark.changes import MOST_COMMITS, ChangeStream, change_schema
+from omnigraph.spark.reading import FilteringReader, SnapshotReader
+from omnigraph.spark.writing import CHANGES, BatchWriter, StreamWriter, WriteOptions
+from omnigraph.storage.root import GraphRoot
+
+
+class OmniGraphSource(DataSource):
+    """What Spark asks for schemas, readers and writers."""
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        # Options are matched without regard to case, as everywhere in Spark.
+        self._options = {name.lower(): value for name, value in dict(options).items()}
+        self._snapshot: Snapshot | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        return "omnigraph"
+
+    def schema(self) -> str:
+        if "startingat" in self._options:
+            return change_schema(self._streamed())
+        return spark_schema(self._table())
+
+    def reader(self, schema: Any) -> SnapshotReader:
+        root = GraphRoot.at(self._graph())
+        version = self._pinned().table(self._table().id)
+        pushes = self._options.get("pushfilters", "").lower() == "true"
+        kind = FilteringReader if pushes else SnapshotReader
+        return kind(root.location, version, self._table(), schema.fieldNames())
+
+    def streamReader(self, schema: Any) -> ChangeStream:
+        start = self._options.get("startingat", "beginning")
+        return ChangeStream(
+            self._graph(),
+            self._branch(),
+            self._streamed(),
+            start,
+            schema.fieldNames(),
+            self._positive("maxcommits", MOST_COMMITS),
+        )
+
+    def writer(self, schema: Any, overwrite: bool) -> BatchWriter:
+        return BatchWriter(self._write_options(overwrite))
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> StreamWriter:
+        stream = self._options.get("stream")
+        if not stream:
+            raise InvalidArgumentError(
+                "A streaming write needs a name that stays the same when it is started again.",
+                hint='Give it: .option("stream", "people-from-kafka").',
+            )
+        return StreamWriter(self._write_options(overwrite), stream)
+
+    def _write_options(self, overwrite: bool) -> WriteOptions:
+        get = self._options.get
+        mode = "overwrite" if overwrite else get("mode", "append")
+        return WriteOptions(
+            graph=self._graph(),
+            branch=self._branch(),
+            type=get("type") if mode == CHANGES else self._required("type"),
+            mode=mode,
+            message=get("message", ""),
+            actor=get("actor"),
+            idempotency_key=get("idempotencykey"),
+        )
+
+    def _required(self, name: str) -> str:
+        value = self._options.get(name)
+        if not value:
+            raise InvalidArgumentError(
+                f"The data source needs the option {name!r}.", hint=f'.option("{name}", …)'
+            )
+        return str(value)
+
+    def _graph(self) -> str:
+        return self._options.get("path") or self._required("graph")
+
+    def _branch(self) -> str:
+        return str(self._options.get("branch", "main"))
+
+    def _pinned(self) -> Snapshot:
+        if self._snapshot is None:
+            root = GraphRoot.at(self._graph())
+            self._snapshot = resolve(root, _target(self._options, self._branch()))
+        return self._snapshot
+
+    def _streamed(self) -> TableType | None:
+        return self._table() if self._options.get("type") else None
+
+    def _positive(self, name: str, default: int) -> int:
+        text = self._options.get(name, str(default))
+        if not text.isdecimal() or int(text) < 1:
+            raise InvalidArgumentError(f"The option {name!r} is a number from 1 on, not {text!r}.")
+        return int(text)
+
+    def _table(self) -> TableType:
+        return find_type(self._pinned().catalog, self._required("type"))
+
+
+def _target(options: Mapping[str, str], branch: str) -> Target:
+    version, moment = options.get("version"), options.get("timestamp")
+    return Target(
+        branch,
+        options.get("commit"),
+        None if version is None else int(version),
+        None if moment is None else _microseconds(moment),
+        options.get("tag"),
+    )
+
+
+def _microseconds(text: str) -> int:
+    from datetime import UTC, datetime
+
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"{text!r} is not a moment in time.", hint="Write it as 2026-11-16T09:30:00Z."
+        ) from error
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1_000_000)

@@ -1,0 +1,72 @@
+"""Blobs of one table version: what is there, and any part of its bytes.
+
+Guarantees: null, empty and non-empty are told apart; a range is read without the rest; looking at
+a blob reads none of its bytes.
+Deliberately absent: writing. A blob is written as a value like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import pyarrow.compute as pc
+
+from omnigraph.model.catalog import ID_COLUMN
+from omnigraph.storage.failures import translated
+from omnigraph.storage.reading import ROW_ID, Table
+
+# At most so many bytes are in memory at once.
+CHUNK_BYTES = 4 << 20
+_UPDATED = "_row_last_updated_at_version"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBlob:
+    """One blob. `uri` is set for one whose bytes lie outside the graph; then `size` may be 0."""
+
+    row_id: int
+    column: str
+    size: int
+    etag: str
+    uri: str | None = None
+
+
+def find_blob(table: Table, entity_id: str, column: str) -> tuple[bool, StoredBlob | None]:
+    """Whether the entity exists, and its blob unless that is null."""
+    with translated("scan", table.version.path):
+        found = table.dataset.scanner(
+            columns=[ID_COLUMN, column, _UPDATED],
+            filter=pc.field(ID_COLUMN) == entity_id,
+            with_row_id=True,
+        ).to_table()
+    if found.num_rows == 0:
+        return False, None
+    row = found.to_pylist()[0]
+    described = row[column]
+    if described is None:
+        return True, None
+    row_id, size = int(row[ROW_ID]), int(described.get("size") or 0)
+    uri = described.get("blob_uri") or None
+    return True, StoredBlob(row_id, column, size, _etag(table, row, column, size), uri)
+
+
+def read_blob(table: Table, blob: StoredBlob, start: int, end: int) -> Iterator[bytes]:
+    """The bytes from `start` up to `end`, piece by piece."""
+    at = start
+    while at < end:
+        length = min(CHUNK_BYTES, end - at)
+        with translated("read", table.version.path):
+            parts = table.dataset.read_blob_ranges(
+                blob.column, [(blob.row_id, at, length)], selector="ids"
+            )
+        yield bytes(parts[0][2])
+        at += length
+
+
+def _etag(table: Table, row: dict[str, object], column: str, size: int) -> str:
+    """The same as long as the row is not written again; compaction does not change it."""
+    version = table.version
+    parts = (version.path, version.epoch, row[ROW_ID], row[_UPDATED], column, size)
+    return blake2b(repr(parts).encode(), digest_size=16).hexdigest()

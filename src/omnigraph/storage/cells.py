@@ -1,0 +1,96 @@
+"""Rows with their blobs whole: bytes for those that lie in the graph, references for the others.
+
+Lance can hand out blobs as bytes while it scans, but then it also fetches whatever a reference
+leads to: from places that this process may not reach, and to be written back as bytes by whoever
+only wanted to move the row. So rows are looked at first; where some hold references, their blobs
+are fetched one column at a time, without those.
+
+Guarantees: null, empty and non-empty blobs and references stay what they are; nothing outside of
+the graph is read; rows come in the order of the scan.
+Deliberately absent: parts of blobs (`blobs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.model.references import stored_reference
+
+ADDRESS = "_rowaddr"
+# Lance's number for a blob that lies elsewhere.
+_EXTERNAL = 3
+
+
+def read_whole(dataset: Any, columns: Sequence[str], **options: Any) -> pa.Table:
+    """All rows that a scan with these options gives, as one table."""
+    blobs = _blobs(dataset, columns)
+    if not _has_references(dataset, blobs, options):
+        return _scanner(dataset, columns, blobs, options).to_table()
+    batches = list(_with_references(dataset, columns, blobs, options))
+    return pa.Table.from_batches(batches)
+
+
+def scan_whole(dataset: Any, columns: Sequence[str], **options: Any) -> Iterator[pa.RecordBatch]:
+    """The same in batches."""
+    blobs = _blobs(dataset, columns)
+    if _has_references(dataset, blobs, options):
+        yield from _with_references(dataset, columns, blobs, options)
+    else:
+        yield from _scanner(dataset, columns, blobs, options).to_batches()
+
+
+def _blobs(dataset: Any, columns: Sequence[str]) -> list[str]:
+    schema, wanted = dataset.schema, set(columns)
+    return [f.name for f in schema if f.name in wanted and isinstance(f.type, pa.ExtensionType)]
+
+
+def _scanner(
+    dataset: Any, columns: Sequence[str], blobs: Sequence[str], options: dict[str, Any]
+) -> Any:
+    handling = "all_binary" if blobs else None
+    return dataset.scanner(columns=list(columns), blob_handling=handling, **options)
+
+
+def _has_references(dataset: Any, blobs: Sequence[str], options: dict[str, Any]) -> bool:
+    if not blobs:
+        return False
+    plain = {name: value for name, value in options.items() if not name.startswith("with_")}
+    for batch in dataset.scanner(columns=list(blobs), **plain).to_batches():
+        for name in blobs:
+            kinds = pc.struct_field(batch.column(name), "kind")
+            if pc.any(pc.equal(kinds, _EXTERNAL), min_count=0).as_py():
+                return True
+    return False
+
+
+def _with_references(
+    dataset: Any, columns: Sequence[str], blobs: Sequence[str], options: dict[str, Any]
+) -> Iterator[pa.RecordBatch]:
+    asked = bool(options.get("with_row_address"))
+    options = {**options, "with_row_address": True}
+    for batch in dataset.scanner(columns=list(columns), **options).to_batches():
+        addresses = batch.column(ADDRESS)
+        for name in blobs:
+            place = batch.schema.get_field_index(name)
+            cells = _cells(dataset, name, batch.column(name), addresses)
+            batch = batch.set_column(place, pa.field(name, cells.type), cells)
+        yield batch if asked else batch.drop_columns([ADDRESS])
+
+
+def _cells(dataset: Any, name: str, described: pa.Array, addresses: pa.Array) -> pa.Array:
+    """The values of one blob column, given what Lance says about each."""
+    external = pc.fill_null(pc.equal(pc.struct_field(described, "kind"), _EXTERNAL), False)
+    own = addresses.filter(pc.and_(pc.invert(external), pc.is_valid(described)))
+    held = dict(dataset.read_blobs(name, addresses=own)) if len(own) else {}
+    uris = pc.struct_field(described, "blob_uri").to_pylist()
+    values = [
+        stored_reference(uri) if elsewhere else held.get(address)
+        for uri, elsewhere, address in zip(
+            uris, external.to_pylist(), addresses.to_pylist(), strict=True
+        )
+    ]
+    return pa.array(values, pa.large_binary())

@@ -1,0 +1,115 @@
+"""Lines of descent between versions of one table: where two versions' lines meet.
+
+Guarantees: asks Lance for a table's forks once and remembers them, since a fork never changes
+where it began; a version outside any known line gives None.
+Deliberately absent: rows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from omnigraph.model.snapshot import TableVersion
+from omnigraph.storage.failures import translated
+from omnigraph.storage.lines import open_line
+from omnigraph.storage.root import GraphRoot
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A version on a line of one table."""
+
+    fork: str | None
+    version: int
+
+    @staticmethod
+    def of(version: TableVersion) -> Point:
+        return Point(version.fork, version.version)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of versions on one line."""
+
+    fork: str | None
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """The newest version that two versions both grew from, and the ways from it to each."""
+
+    point: Point
+    to_before: tuple[Span, ...]
+    to_after: tuple[Span, ...]
+
+
+def meeting_of(root: GraphRoot, before: TableVersion, after: TableVersion) -> Meeting | None:
+    if before.path != after.path:
+        return None
+    left, right = _descent(root, before), _descent(root, after)
+    if left is None or right is None:
+        return None
+    reached = {point.fork: point.version for point in right}
+    for point in left:
+        if point.fork in reached:
+            meeting = Point(point.fork, min(point.version, reached[point.fork]))
+            return Meeting(meeting, _way(left, meeting), _way(right, meeting))
+    return None
+
+
+def _descent(root: GraphRoot, version: TableVersion) -> list[Point] | None:
+    """The version itself, then where its line was forked from, and so on to the first line."""
+    points = [Point.of(version)]
+    while points[-1].fork is not None:
+        parent = _parents.of(root, version.path, points[-1].fork)
+        if parent is None:
+            return None
+        points.append(Point(parent.fork, min(parent.version, points[-1].version)))
+    return points
+
+
+def _way(descent: list[Point], start: Point) -> tuple[Span, ...]:
+    """The spans from `start` to the top of a descent, newest first."""
+    spans = []
+    for upper, lower in zip(descent, [*descent[1:], None], strict=True):
+        if upper.fork == start.fork:
+            spans.append(Span(upper.fork, start.version, upper.version))
+            break
+        assert lower is not None
+        spans.append(Span(upper.fork, lower.version, upper.version))
+    return tuple(span for span in spans if span.begin < span.end)
+
+
+class _Parents:
+    """Where each fork of each table began."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._known: dict[tuple[str, str], Mapping[str, Point]] = {}
+
+    def of(self, root: GraphRoot, path: str, fork: str) -> Point | None:
+        key = (root.uri, path)
+        with self._guard:
+            known = self._known.get(key, {})
+        if fork not in known:
+            known = _read_forks(root, path)
+            with self._guard:
+                self._known[key] = known
+        return known.get(fork)
+
+
+_parents = _Parents()
+
+
+def _read_forks(root: GraphRoot, path: str) -> dict[str, Point]:
+    dataset = open_line(root, path, None)
+    with translated("list", dataset.uri):
+        forks = dataset.branches.list()
+    return {
+        name: Point(fork.get("parent_branch"), int(fork["parent_version"]))
+        for name, fork in forks.items()
+    }

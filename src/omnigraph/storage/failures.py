@@ -1,0 +1,214 @@
+"""The one place that reads foreign exceptions: obstore's, Lance's and the operating system's.
+
+    with translated("read", path):
+        ...
+
+turns what is raised inside into a class of `errors.Storage*Error`; callers decide by class alone.
+`is_commit_conflict` recognises every shape in which Lance says that a commit lost.
+
+Guarantees: a permission problem never reads as "absent"; what nobody recognises becomes
+`StorageUnknownError` if it may have taken effect and `StoragePermanentError` if it only read;
+errors of ours and exceptions that are no storage failures pass through untouched. Messages are
+one line and carry no secret.
+
+Absent on purpose: retries. This module says what happened, not what to do about it.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from obstore import exceptions as obstore
+
+from omnigraph.errors import (
+    ConflictError,
+    OmniGraphError,
+    StorageConfigurationError,
+    StorageError,
+    StorageNotFoundError,
+    StoragePermanentError,
+    StoragePreconditionError,
+    StorageTransientError,
+    StorageUnknownError,
+)
+
+_READS = frozenset({"read", "look up", "list", "open", "scan"})
+
+_CONFLICT = re.compile(
+    r"commit conflict for version|transaction was preempted"
+    r"|incompatible with concurrent transaction|too many concurrent writers"
+    r"|concurrently (created|modified) by another operation"
+    r"|version conflict error|ref conflict error|concurrent modification"
+    r"|was (removed|dropped) by (a )?concurrent",
+    re.IGNORECASE,
+)
+_EXISTS = re.compile(r"dataset already exists", re.IGNORECASE)
+_NOT_FOUND = re.compile(
+    r"\bwas not found\b|\bnot found:|does not exist|\bNoSuchKey\b", re.IGNORECASE
+)
+_MISCONFIGURED = re.compile(
+    r"NoSuchBucket|InvalidAccessKeyId|SignatureDoesNotMatch|AccessDenied|InvalidBucketName"
+    r"|AuthorizationHeaderMalformed|ExpiredToken|InvalidToken|PermanentRedirect"
+    r"|\b40[13] (Unauthorized|Forbidden)|permission denied"
+    r"|URL scheme is not allowed|builder error|missing.{0,20}(credential|region|bucket)"
+    r"|no credentials|CredentialsNotLoaded|unable to load (credentials|region)"
+    r"|unable to find bucket|instance metadata|failed to lookup address|dns error",
+    re.IGNORECASE,
+)
+_TRANSIENT = re.compile(
+    r"timed? ?out|connection (refused|reset|closed|error)|error trying to connect|tcp connect"
+    r"|error sending request|SlowDown|ServiceUnavailable|InternalError|RequestTimeout"
+    r"|TooManyRequests|ThrottlingException|\b(429|500|502|503|504)\b",
+    re.IGNORECASE,
+)
+# Refused before anything was sent: even a write certainly did not happen.
+_NEVER_SENT = re.compile(r"connection refused|tcp connect|error trying to connect", re.IGNORECASE)
+
+# How a `ValueError` begins that came up from a scan, and is not about our arguments.
+_FROM_LANCE = ("LanceError(IO)", "External error: ")
+
+_S3_ANSWER = re.compile(
+    r"<Code>(?P<code>[^<]*)</Code>(?:\s*<Message>(?P<message>[^<]*)</Message>)?"
+)
+_RUST_PLACE = re.compile(r", /\S+\.rs:\d+:\d+")
+
+_OS_TRANSIENT = frozenset(
+    {errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ENFILE, errno.EMFILE, errno.ENOLCK, errno.ESTALE}
+)
+_OS_CONFIGURATION = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENODEV, errno.ELOOP, errno.ENAMETOOLONG}
+)
+
+
+@contextmanager
+def translated(action: str, path: str) -> Iterator[None]:
+    """Run a block and raise its storage failures as ours; `action` is a verb such as `read`."""
+    try:
+        yield
+    except Exception as error:  # Classification is the purpose; the rest is raised again.
+        ours = classify(error, action, path)
+        if ours is error:
+            raise
+        raise ours from error
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        kind = StoragePermanentError if action in _READS else StorageUnknownError
+        raise kind(
+            f"Could not {action} {path!r}: its bytes make no sense ({one_line(error)}).",
+            path=path,
+            action=action,
+            hint="The file is probably damaged: run `omnigraph fsck`, or restore a backup.",
+        ) from error
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether native code gave up, as it does over bytes that nothing could have written. Such
+    an exception is no `Exception`, and its class can be told by name alone."""
+    return type(error).__name__ == "PanicException"
+
+
+def classify(error: Exception, action: str, path: str) -> Exception:
+    """Our error for a foreign one, or the error itself if it is no storage failure."""
+    if isinstance(error, OmniGraphError):
+        return error
+    if is_commit_conflict(error):
+        return ConflictError(
+            f"Could not {action} {path!r}: another writer was faster.",
+            retryable=is_retryable(error),
+            cause=one_line(error),
+        )
+    kind = _kind(error, action)
+    if kind is None:
+        return error
+    return kind(f"Could not {action} {path!r}: {one_line(error)}", path=path, action=action)
+
+
+def is_commit_conflict(error: BaseException) -> bool:
+    """Whether Lance says that a commit lost against another, in whichever shape it says so."""
+    commit = sys.modules.get("lance.commit")  # If Lance was never loaded, it raised nothing.
+    if commit is not None and isinstance(error, commit.CommitConflictError):
+        return True
+    return isinstance(error, OSError | RuntimeError) and bool(_CONFLICT.search(str(error)))
+
+
+def is_retryable(error: BaseException) -> bool:
+    """Whether a lost Lance commit may win when it is prepared again on the newer version."""
+    flag = getattr(error, "retryable", None)
+    if isinstance(flag, bool):
+        return flag
+    return "incompatible" not in str(error).lower()
+
+
+def is_unclear(error: Exception) -> bool:
+    """Whether a write that failed so may have taken effect all the same."""
+    return _kind(error, "write") is StorageUnknownError
+
+
+def is_misconfigured(error: Exception) -> bool:
+    """Whether a request could not have worked with these credentials, bucket or address."""
+    return _kind(error, "write") is StorageConfigurationError
+
+
+def one_line(error: BaseException) -> str:
+    """What a foreign message says, without the XML and the dump of internals around it."""
+    text = str(error).split("\n\nDebug source:")[0]
+    if answer := _S3_ANSWER.search(text):
+        return f"{answer['message'] or 'the store refused'} ({answer['code']})"
+    line = " ".join(_RUST_PLACE.sub("", text).split()) or type(error).__name__
+    return line if len(line) <= 400 else line[:397] + "..."
+
+
+def _kind(error: Exception, action: str) -> type[StorageError] | None:
+    if isinstance(error, obstore.AlreadyExistsError | obstore.PreconditionError):
+        return StoragePreconditionError
+    if isinstance(error, obstore.PermissionDeniedError | obstore.UnauthenticatedError):
+        return StorageConfigurationError
+    if isinstance(error, obstore.NotFoundError | FileNotFoundError):
+        # A missing bucket also arrives as "not found"; it must not read as a missing object.
+        bucket = _MISCONFIGURED.search(str(error))
+        return StorageConfigurationError if bucket else StorageNotFoundError
+    if isinstance(error, obstore.UnknownConfigurationKeyError):
+        return StorageConfigurationError
+    if isinstance(error, obstore.NotSupportedError | obstore.InvalidPathError):
+        return StoragePermanentError
+    if isinstance(error, OSError) and error.errno is not None:
+        return _by_number(error.errno)
+    if isinstance(error, obstore.BaseError | OSError):
+        return _by_text(str(error), action)
+    return _of_lance(error)
+
+
+def _by_number(number: int) -> type[StorageError]:
+    if number == errno.EEXIST:
+        return StoragePreconditionError
+    if number in _OS_CONFIGURATION:
+        return StorageConfigurationError
+    return StorageTransientError if number in _OS_TRANSIENT else StoragePermanentError
+
+
+def _by_text(text: str, action: str) -> type[StorageError]:
+    if _MISCONFIGURED.search(text):
+        return StorageConfigurationError
+    if _TRANSIENT.search(text):
+        sure = action in _READS or _NEVER_SENT.search(text)
+        return StorageTransientError if sure else StorageUnknownError
+    if _NOT_FOUND.search(text):
+        return StorageNotFoundError
+    if _EXISTS.search(text):
+        return StoragePreconditionError
+    return StoragePermanentError if action in _READS else StorageUnknownError
+
+
+def _of_lance(error: Exception) -> type[StorageError] | None:
+    """Lance also says `ValueError` for a missing dataset, and `RuntimeError` for a version of it
+    that a delta would have to begin with; others of these are bugs of ours."""
+    if isinstance(error, ValueError | RuntimeError) and _NOT_FOUND.search(str(error)):
+        return StorageNotFoundError
+    if isinstance(error, ValueError) and str(error).startswith(_FROM_LANCE):
+        return StoragePermanentError  # a damaged file, or a file where a directory should be
+    return None

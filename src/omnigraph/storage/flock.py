@@ -1,0 +1,106 @@
+"""OS file locks: held by an open file, gone with their process, right between threads too.
+
+Guarantees: a lock that was acquired is on the file that is at its path now, even if somebody
+deleted and recreated it meanwhile; a forked child drops its inherited copies, so that a lock never
+outlives the process that took it; waiting is bounded. Two locks of one process exclude each other
+like those of two processes, because each opens the file anew.
+
+Absent on purpose: deleting lock files (a deletion is what makes such locks race) and re-entrance.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import time
+import weakref
+
+
+class FileLock:
+    """One attempt to hold the lock file at `path`. Not re-entrant, not shared between threads."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+
+    @property
+    def descriptor(self) -> int:
+        """The open file; only meaningful while the lock is held."""
+        assert self._descriptor is not None, "the lock is not held"
+        return self._descriptor
+
+    def acquire(self, timeout_s: float, *, poll_s: float = 0.0005, limit_s: float = 0.005) -> bool:
+        """Wait at most `timeout_s`; the pause between tries grows from `poll_s` to `limit_s`."""
+        if self.try_acquire():
+            return True
+        deadline = time.monotonic() + timeout_s
+        while (left := deadline - time.monotonic()) > 0:
+            time.sleep(min(left, poll_s * random.uniform(0.5, 1.5)))
+            poll_s = min(poll_s * 1.5, limit_s)
+            if self.try_acquire():
+                return True
+        return False
+
+    def try_acquire(self) -> bool:
+        """Take the lock if nobody holds it."""
+        while True:
+            descriptor = _open(self.path)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return False
+            except BaseException:
+                os.close(descriptor)
+                raise
+            if _is_at(descriptor, self.path):
+                self._descriptor = descriptor
+                _held.add(self)
+                return True
+            os.close(descriptor)  # Deleted or replaced between open and lock: start over.
+
+    def is_valid(self) -> bool:
+        """Whether this process still holds the lock on the file that is at the path now."""
+        return self._descriptor is not None and _is_at(self._descriptor, self.path)
+
+    def release(self) -> None:
+        """Give the lock back. Releasing twice is harmless."""
+        descriptor, self._descriptor = self._descriptor, None
+        _held.discard(self)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        if getattr(self, "_descriptor", None) is not None:
+            self.release()
+
+
+_held: weakref.WeakSet[FileLock] = weakref.WeakSet()
+
+
+def _drop_inherited() -> None:
+    # Closing, not unlocking: an explicit unlock would release the parent's lock as well.
+    for lock in list(_held):
+        lock.release()
+
+
+os.register_at_fork(after_in_child=_drop_inherited)
+
+
+def _open(path: str) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o666)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return os.open(path, flags, 0o666)
+
+
+def _is_at(descriptor: int, path: str) -> bool:
+    try:
+        there = os.stat(path)
+    except FileNotFoundError:
+        return False
+    here = os.fstat(descriptor)
+    return (here.st_ino, here.st_dev) == (there.st_ino, there.st_dev)

@@ -1,0 +1,256 @@
+"""The manifest of one graph branch: a small Lance table that each publish replaces at once.
+
+    fragments = [ history segment, …, history segment, tail ]
+
+The tail holds the current state, the newest commits and a directory of the segments; every publish
+writes it anew. Segments hold older commits and are carried over by reference. A publish is one
+strict Overwrite, which Lance never rebases: exactly one of several publishers on the same version
+wins.
+
+Guarantees: reading the state costs the same at ten commits as at ten thousand, since segments are
+not touched, and so does reading a stretch of history, since the directory says which segments can
+hold it; a reader sees a publish wholly or not at all; a manifest of another format is refused.
+Deliberately absent: what the rows mean (`history`) and when a publish is allowed (`commit`).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance.fragment import FragmentMetadata, write_fragments
+
+from omnigraph.errors import ConflictError, FormatError, StorageError, StorageNotFoundError
+from omnigraph.storage.failures import translated
+from omnigraph.storage.location import Location
+from omnigraph.storage.segments import (
+    DIRECTORY_ROW,
+    SCHEMA,
+    ManifestRow,
+    Segment,
+    decode_directory,
+    encode_directory,
+    join,
+    span,
+    to_rows,
+    to_table,
+)
+
+FORMAT_VERSION = 1
+FORMAT_KEY = b"omnigraph:format"
+DIRECTORY = "__manifest"
+
+# Segments of one size are joined when this many lie side by side, and left alone once they are
+# large: so a publish never has to rewrite more than a bounded part of the history.
+_SEGMENTS_PER_LEVEL = 16
+_LARGE_SEGMENT = 10_000
+# Old versions are trimmed on local disk, where many small files in one directory are slow.
+_TRIM_EVERY = 128
+_KEEP_VERSIONS = 64
+_READ_ATTEMPTS = 5
+log = logging.getLogger(__name__)
+
+Within = Callable[[Segment], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class ManifestImage:
+    """The manifest at one version: its tail, and a handle from which history can be read."""
+
+    version: int
+    tail: tuple[ManifestRow, ...]
+    segments: tuple[Segment, ...]
+    _dataset: Any
+
+    def history(
+        self, filter: pc.Expression | None = None, within: Within | None = None
+    ) -> list[ManifestRow]:
+        """Rows of the sealed segments that match, oldest first. Segments that `within` declines
+        are not opened."""
+        fragments = self._dataset.get_fragments()[:-1]
+        chosen = [
+            fragment
+            for fragment, segment in zip(fragments, self.segments, strict=True)
+            if within is None or within(segment)
+        ]
+        if not chosen:
+            return []
+        with translated("read", self._dataset.uri):
+            table = self._dataset.scanner(
+                fragments=chosen, filter=filter, scan_in_order=True
+            ).to_table()
+        return to_rows(table)
+
+
+class ManifestFile:
+    """Reads and replaces the manifest of one branch. One instance may serve many threads."""
+
+    def __init__(self, root: Location, branch_id: str) -> None:
+        self._location = root
+        self._uri = root.lance_uri(f"{DIRECTORY}/{branch_id}")
+        self._options = dict(root.storage_options) or None
+        self._guard = threading.Lock()
+        self._dataset: Any = None
+        self._image: ManifestImage | None = None
+
+    def create(self, rows: Sequence[ManifestRow]) -> ManifestImage:
+        """Write the first version. The caller makes sure that nobody else creates it."""
+        with translated("create", self._uri):
+            dataset = lance.write_dataset(
+                to_table([*rows, encode_directory([])]).cast(_stamped(FORMAT_VERSION)),
+                self._uri,
+                mode="create",
+                storage_options=self._options,
+                enable_stable_row_ids=True,
+            )
+        return self._remember(ManifestImage(dataset.version, tuple(rows), (), dataset))
+
+    def read(self) -> ManifestImage:
+        """The newest version. Cheap when nothing was published since the last call."""
+        with self._guard:
+            for _ in range(_READ_ATTEMPTS - 1):
+                try:
+                    return self._read_newest()
+                except StorageNotFoundError:
+                    # A publisher trimmed the version between our listing and our reading.
+                    self._dataset = None
+            return self._read_newest()
+
+    def format_version(self) -> int:
+        """The format of the newest version, whether or not this release can read it."""
+        with self._guard, translated("read", self._uri):
+            return _format_of(self._newest())
+
+    def publish(
+        self, base: ManifestImage, tail: Sequence[ManifestRow], seal: Sequence[ManifestRow] = ()
+    ) -> ManifestImage:
+        """Replace the tail, and append `seal` to the history, if the version is still `base`.
+
+        Raises ConflictError when somebody else published first.
+        """
+        dataset = base._dataset
+        with translated("publish", self._uri):
+            if seal:
+                fragments, segments = _seal(dataset, base.segments, seal)
+            else:
+                fragments = [fragment.metadata for fragment in dataset.get_fragments()[:-1]]
+                segments = list(base.segments)
+            fragments.extend(_write(dataset, to_table([*tail, encode_directory(segments)])))
+            published = _overwrite(dataset, base.version, fragments, _stamped(FORMAT_VERSION))
+        image = ManifestImage(published.version, tuple(tail), tuple(segments), published)
+        self._trim(published)
+        return self._remember(image)
+
+    def stamp(self, format_version: int) -> None:
+        """Publish the same content under another format number."""
+        with translated("publish", self._uri):
+            dataset = self._open()
+            fragments = [fragment.metadata for fragment in dataset.get_fragments()]
+            schema = dataset.schema.with_metadata({FORMAT_KEY: str(format_version).encode()})
+            _overwrite(dataset, dataset.version, fragments, schema)
+
+    def _read_newest(self) -> ManifestImage:
+        with translated("read", self._uri):
+            dataset = self._newest()
+            version = dataset.version
+            if self._image is None or self._image.version != version:
+                self._image = _load(dataset.checkout_version(version))
+        return self._image
+
+    def _newest(self) -> Any:
+        if self._dataset is None:
+            self._dataset = self._open()
+        else:
+            self._dataset.checkout_latest()
+        return self._dataset
+
+    def _open(self) -> Any:
+        return lance.dataset(self._uri, storage_options=self._options)
+
+    def _remember(self, image: ManifestImage) -> ManifestImage:
+        with self._guard:
+            self._image = image
+        return image
+
+    def _trim(self, dataset: Any) -> None:
+        if self._location.scheme != "file" or dataset.version % _TRIM_EVERY:
+            return
+        try:
+            with translated("trim", self._uri):
+                dataset.cleanup_old_versions(
+                    older_than=timedelta(0), retain_versions=_KEEP_VERSIONS
+                )
+        except StorageError as error:  # the publish stands; the next trim removes more
+            log.warning("old versions of %s were not removed: %s", self._uri, error)
+
+
+def _load(dataset: Any) -> ManifestImage:
+    _refuse_other_format(_format_of(dataset))
+    last = dataset.get_fragments()[-1]
+    rows = to_rows(dataset.scanner(fragments=[last], scan_in_order=True).to_table())
+    tail = tuple(row for row in rows if row.object_type != DIRECTORY_ROW)
+    return ManifestImage(dataset.version, tail, decode_directory(rows), dataset)
+
+
+def _format_of(dataset: Any) -> int:
+    return int((dataset.schema.metadata or {}).get(FORMAT_KEY, b"0"))
+
+
+def _refuse_other_format(found: int) -> None:
+    if found > FORMAT_VERSION:
+        raise FormatError(
+            f"The graph has format {found}; this release knows formats up to {FORMAT_VERSION}.",
+            found=found,
+            known=FORMAT_VERSION,
+        )
+    if found < FORMAT_VERSION:
+        raise FormatError(
+            f"The graph has the old format {found}; this release reads format {FORMAT_VERSION}.",
+            hint="Open it read-write once; that brings it up to date.",
+            found=found,
+            known=FORMAT_VERSION,
+        )
+
+
+def _stamped(format_version: int) -> pa.Schema:
+    return SCHEMA.with_metadata({FORMAT_KEY: str(format_version).encode()})
+
+
+def _overwrite(
+    dataset: Any, version: int, fragments: list[FragmentMetadata], schema: pa.Schema
+) -> Any:
+    operation = lance.LanceOperation.Overwrite(schema, fragments)
+    published = lance.LanceDataset.commit(dataset, operation, read_version=version, max_retries=0)
+    if published.version != version + 1:
+        raise ConflictError("The manifest moved while it was being published.")
+    return published
+
+
+def _write(dataset: Any, data: pa.Table) -> list[FragmentMetadata]:
+    return list(write_fragments(data, dataset, schema=SCHEMA))
+
+
+def _seal(
+    dataset: Any, segments: Sequence[Segment], rows: Sequence[ManifestRow]
+) -> tuple[list[FragmentMetadata], list[Segment]]:
+    """The history with one more segment, joined with those before it that are of its size."""
+    kept, spans = dataset.get_fragments()[:-1], list(segments)
+    data, newest = to_table(rows), span(rows)
+    others = _SEGMENTS_PER_LEVEL - 1
+    while len(kept) >= others:
+        sizes = [data.num_rows, *(fragment.metadata.num_rows for fragment in kept[-others:])]
+        if max(sizes) >= 2 * min(sizes) or max(sizes) >= _LARGE_SEGMENT:
+            break
+        older = dataset.scanner(fragments=kept[-others:], scan_in_order=True).to_table()
+        data = pa.concat_tables([older.select(SCHEMA.names).cast(SCHEMA), data])
+        newest = join([*spans[-others:], newest])
+        kept, spans = kept[:-others], spans[:-others]
+    fragments = [fragment.metadata for fragment in kept]
+    return [*fragments, *_write(dataset, data)], [*spans, newest]

@@ -1,0 +1,201 @@
+"""The rows whose text matches a query, with their relevance.
+
+Text becomes tokens: words without case and accents, reduced to their stems, stop words left out
+(see `analysis`). `search` and `bm25` match rows that hold any token of the query, `match_text`
+those that hold all of them as a phrase, `fuzzy` those that hold a token within some edits of one
+of the query's. Relevance is BM25; larger is better.
+
+Guarantees: which rows match does not depend on what an index covers; nulls never match.
+Deliberately absent: a promise about the size of a score. It depends on statistics that move with
+the data and with index coverage; compare scores within one answer only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from lance.query import FullTextQuery, MatchQuery, PhraseQuery
+from numpy.typing import ArrayLike, NDArray
+
+from omnigraph.errors import InvalidArgumentError
+from omnigraph.ir.expr import TextMode
+from omnigraph.storage import rowsets
+from omnigraph.storage.failures import translated
+from omnigraph.storage.hits import (
+    SCORE,
+    Access,
+    Hits,
+    Path,
+    Scope,
+    TieBreak,
+    best_first,
+    cuts_a_tie,
+    no_rows,
+    scope,
+)
+from omnigraph.storage.reading import ROW_ID, IndexInfo, Table
+from omnigraph.storage.rowsets import RowIds
+from omnigraph.storage.scratch import ROW, TEXT, Scratch, ScratchIndexes
+
+DEFAULT_MAX_EDITS = 2
+MAX_EDITS = 2  # beyond, Lance's automaton grows too large for long words
+
+_LANCE_SCORE = "_score"
+_TIE_EXTRA = 16
+_MAX_EXPANSIONS = 100_000  # words of the vocabulary that one fuzzy token may stand for
+
+_scratch = ScratchIndexes()
+
+Scored = tuple[RowIds, NDArray[np.float32]]
+
+
+def text_topk(
+    table: Table,
+    column: str,
+    query: str,
+    k: int | None = None,
+    *,
+    mode: TextMode = TextMode.SEARCH,
+    max_edits: int = DEFAULT_MAX_EDITS,
+    filter: pa.compute.Expression | None = None,
+    rows: ArrayLike | None = None,
+    tie_break: TieBreak | None = None,
+) -> Hits:
+    """The k most relevant rows that match, or all that match when k is None."""
+    _check(table, column, mode, max_edits)
+    within = scope(table, filter, rows)
+    if within.is_empty or (k is not None and k <= 0):
+        return Hits(no_rows(SCORE, tie_break is None), Access(Path.NONE))
+    index = _text_index(table, column)
+    missing = table.rows - index.rows if index else table.rows
+    parts: list[Scored] = []
+    if index is not None:
+        # Lance scans the rows that an index does not cover by the index's rules, except fuzzily.
+        only_index = mode is TextMode.FUZZY and missing > 0
+        parts.append(_by_index(within, column, query, k, mode, max_edits, only_index))
+    if index is None or (mode is TextMode.FUZZY and missing > 0):
+        parts.append(_by_scratch(within, column, query, k, mode, max_edits, index))
+    row_ids = np.concatenate([found for found, _ in parts])
+    scores = np.concatenate([values for _, values in parts])
+    found = best_first(table, row_ids, scores, k, SCORE, tie_break)
+    return Hits(found, _access(index, max(0, missing)))
+
+
+def _check(table: Table, column: str, mode: TextMode, max_edits: int) -> None:
+    if not pa.types.is_string(table.schema.field(column).type):
+        raise InvalidArgumentError(f"The column {column!r} holds no text.")
+    if mode is TextMode.FUZZY and not 0 <= max_edits <= MAX_EDITS:
+        raise InvalidArgumentError(
+            f"fuzzy takes from 0 to {MAX_EDITS} edits, not {max_edits}.",
+            hint="Use `contains` or `match_text` to find words that differ more.",
+        )
+
+
+def _text_index(table: Table, column: str) -> IndexInfo | None:
+    found = [i for i in table.indexes() if i.column == column and i.kind.upper() == "INVERTED"]
+    return max(found, key=lambda index: index.rows, default=None)
+
+
+def _access(index: IndexInfo | None, missing: int) -> Access:
+    if index is None:
+        return Access(Path.SCAN, scanned=missing)
+    return Access(Path.MIXED if missing else Path.INDEX, index.name, missing)
+
+
+def _by_index(
+    within: Scope,
+    column: str,
+    query: str,
+    k: int | None,
+    mode: TextMode,
+    max_edits: int,
+    only_index: bool,
+) -> Scored:
+    asked = _full_text(mode, query, column, max_edits)
+    options = {**within.options(), "fast_search": only_index}
+    return _ranked(within.table, within.table.dataset, ROW_ID, asked, k, options)
+
+
+def _by_scratch(
+    within: Scope,
+    column: str,
+    query: str,
+    k: int | None,
+    mode: TextMode,
+    max_edits: int,
+    index: IndexInfo | None,
+) -> Scored:
+    """Search the rows that the index, if there is one, does not cover."""
+    table = within.table
+    with translated("scan", table.version.path):
+        fragments = uncovered_fragments(table.dataset, None if index is None else index.name)
+        scratch = _scratch.get(table, column, fragments)
+        options = _within_scratch(within, scratch, fragments)
+    if options is None:
+        return np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.float32)
+    asked = _full_text(mode, query, TEXT, max_edits)
+    return _ranked(table, scratch.dataset, ROW, asked, k, options)
+
+
+def _within_scratch(
+    within: Scope, scratch: Scratch, fragments: Sequence[Any]
+) -> dict[str, Any] | None:
+    """The scope in terms of the scratch rows; None when it allows none of them."""
+    allowed = within.allowed
+    if within.filter is not None:
+        scanner = within.table.dataset.scanner(
+            columns=[], with_row_id=True, fragments=list(fragments), **within.options()
+        )
+        allowed = scanner.to_table().column(ROW_ID).to_numpy()
+    if len(scratch.row_ids) == 0:
+        return None
+    if allowed is None:
+        return {}
+    positions = scratch.positions(allowed)
+    return {"row_addr_allowlist": rowsets.encode(positions)} if len(positions) else None
+
+
+def uncovered_fragments(dataset: Any, index_name: str | None) -> list[Any]:
+    """The fragments that no segment of the index holds."""
+    covered: set[int] = set()
+    for index in dataset.describe_indices():
+        if index.name == index_name:
+            covered.update(*(segment.fragment_ids for segment in index.segments))
+    return [f for f in dataset.get_fragments() if f.fragment_id not in covered]
+
+
+def _ranked(
+    table: Table,
+    dataset: Any,
+    row: str,
+    asked: FullTextQuery,
+    k: int | None,
+    options: dict[str, Any],
+) -> Scored:
+    """Row ids and scores, best first; ties at the k-th place are complete."""
+    limit = None if k is None else k + _TIE_EXTRA
+    while True:
+        with translated("scan", table.version.path):
+            found = dataset.scanner(
+                columns=[row, _LANCE_SCORE],
+                full_text_query=asked,
+                limit=limit,
+                disable_scoring_autoprojection=True,
+                **options,
+            ).to_table()
+        scores = found.column(_LANCE_SCORE).to_numpy()
+        order = np.argsort(-scores, kind="stable")
+        if not cuts_a_tie(scores[order], k, limit):
+            return found.column(row).to_numpy()[order], scores[order]
+        assert limit is not None
+        limit *= 8
+
+
+def _full_text(mode: TextMode, query: str, column: str, max_edits: int) -> FullTextQuery:
+    if mode is TextMode.MATCH_TEXT:
+        return PhraseQuery(query, column)
+    edits = max_edits if mode is TextMode.FUZZY else 0
+    return MatchQuery(query, column, fuzziness=edits, max_expansions=_MAX_EXPANSIONS)

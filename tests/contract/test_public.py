@@ -1,0 +1,118 @@
+"""The public names: added on purpose, loaded when used, cheap to import."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+
+NAMES = Path(__file__).with_name("public_names.txt")
+
+# What a bare import must not bring along, whoever adds the next name.
+HEAVY = {"lance", "pyarrow", "numpy", "datafusion", "pyspark", "pandas", "fastapi", "starlette"}
+
+
+def test_the_public_names_are_these() -> None:
+    # A new name is a promise: add it to the list when you mean to keep it.
+    assert sorted(omnigraph.__all__) == NAMES.read_text().split()
+
+
+@pytest.mark.parametrize("name", omnigraph.__all__)
+def test_every_public_name_loads(name: str) -> None:
+    assert getattr(omnigraph, name) is not None
+
+
+def test_type_checkers_see_what_python_sees() -> None:
+    tree = ast.parse(inspect.getsource(omnigraph))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {alias.asname for node in block.body for alias in node.names}  # type: ignore[attr-defined]
+    assert seen == set(omnigraph._HOMES)
+    assert seen | {"__version__"} == set(omnigraph.__all__)
+
+
+def test_dir_shows_the_public_names() -> None:
+    assert dir(omnigraph) == sorted(omnigraph.__all__)
+
+
+def test_a_wrong_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Grpah'"):
+        omnigraph.Grpah  # noqa: B018
+
+
+def modules_after(code: str) -> set[str]:
+    return {name.partition(".")[0] for name in all_modules_after(code)}
+
+
+def all_modules_after(code: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport json, sys\nprint(json.dumps(list(sys.modules)))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_importing_brings_nothing_heavy() -> None:
+    assert modules_after("import omnigraph") & HEAVY == set()
+
+
+def test_the_program_loads_nothing_heavy_to_show_its_help() -> None:
+    code = "from omnigraph.cli.main import run\nassert run(['--help']) == 0"
+    assert modules_after(code) & (HEAVY | {"rich", "pydantic", "yaml"}) == set()
+
+
+def test_the_program_loads_little_to_answer_a_query(tmp_path: Path) -> None:
+    place = str(tmp_path / "g")
+    omnigraph.init(place, "node Person { name: String @key }")
+    asked = "query q() { match { $p: Person } return { $p.name } }"
+    found = all_modules_after(
+        "from omnigraph.cli import main, starting\n"
+        "starting.as_program()\n"
+        f"assert main.run(['query', '--store', {place!r}, '-e', {asked!r}]) == 0"
+    )
+    packages = {name.partition(".")[0] for name in found}
+    needless = {"pandas", "datafusion", "pydantic", "pyspark", "rich", "prompt_toolkit", "asyncio"}
+    assert packages & needless == set()
+    assert not [name for name in found if name.startswith("omnigraph.commit.")]
+    assert len(found) < 640  # what a start costs grows with this number; say why if you raise it
+
+
+def cost_ms(code: str) -> float:
+    """Processor time of a piece of code in a process of its own."""
+    timed = f"import time\nbegin = time.process_time()\n{code}\nspent = time.process_time() - begin"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{timed}\nprint(spent * 1000)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return float(done.stdout.splitlines()[-1])
+
+
+def compare_ms(theirs: str, ours: str) -> tuple[float, float]:
+    # Medians of turns that alternate, in processor time: a busy machine slows both alike.
+    turns = [(cost_ms(theirs), cost_ms(ours)) for _ in range(5)]
+    columns = zip(*turns, strict=True)
+    return statistics.median(next(columns)), statistics.median(next(columns))
+
+
+def test_importing_costs_at_most_lance_and_50_ms() -> None:
+    lance, ours = compare_ms("import lance", "import omnigraph")
+    assert ours <= lance + 50
+
+
+def test_help_costs_at_most_typer_and_50_ms() -> None:
+    typer, ours = compare_ms(
+        "import typer", "from omnigraph.cli.main import run\nassert run(['--help']) == 0"
+    )
+    assert ours <= typer + 50

@@ -1,0 +1,70 @@
+"""All that children of the nursery may be asked to do, by name."""
+
+from __future__ import annotations
+
+from tests.crash.corrupting import furnished, probe, probe_bytes, probe_row
+from tests.crash.evolving import evolve, keep_up
+from tests.crash.isolating import transact
+from tests.crash.killing import write_until_killed
+from tests.crash.scarcity import run_with_few_files, starve
+from tests.crash.scenes import (
+    act,
+    armed,
+    churn,
+    create_branch,
+    increment,
+    loop,
+    perform,
+    prepare,
+    prepare_between,
+    read_often,
+    reopen,
+    watch,
+    watch_reopen,
+    write_again,
+    write_often,
+)
+from tests.crash.stepping import (
+    check_case,
+    fail_at_step,
+    kill_at_step,
+    look,
+    look_and_reopen,
+    record_steps,
+)
+from tests.universe.children import act_in_universe
+
+__all__ = [
+    "act",
+    "act_in_universe",
+    "armed",
+    "check_case",
+    "churn",
+    "create_branch",
+    "evolve",
+    "fail_at_step",
+    "furnished",
+    "increment",
+    "keep_up",
+    "kill_at_step",
+    "look",
+    "look_and_reopen",
+    "loop",
+    "perform",
+    "prepare",
+    "prepare_between",
+    "probe",
+    "probe_bytes",
+    "probe_row",
+    "read_often",
+    "record_steps",
+    "reopen",
+    "run_with_few_files",
+    "starve",
+    "transact",
+    "watch",
+    "watch_reopen",
+    "write_again",
+    "write_often",
+    "write_until_killed",
+]

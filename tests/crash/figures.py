@@ -1,0 +1,125 @@
+"""Figures of a reliability run: gathered from its tests, printed, and kept for the docs.
+
+    python -m tests.crash.figures <folder> [--keep]
+
+`make crash` runs the tests with OMNIGRAPH_FIGURES=<folder> and then this; with `--keep` (a full run
+that ended green) the sums go to `tests/crash/figures.json`, from which `make docs` writes
+`docs/reference/reliability.md`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.crash.sizes import FULL
+
+KEPT = Path(__file__).with_name("figures.json")
+Entry = Mapping[str, Any]
+Figures = dict[str, Any]
+
+
+def gather(folder: Path) -> dict[str, list[Entry]]:
+    found: dict[str, list[Entry]] = defaultdict(list)
+    for file in sorted(folder.glob("*.json")):
+        entry = json.loads(file.read_text())
+        found[entry.pop("campaign")].append(entry)
+    return found
+
+
+def total(entries: Sequence[Entry], key: str) -> int:
+    return sum(int(entry.get(key, 0)) for entry in entries)
+
+
+def summarize(found: Mapping[str, Sequence[Entry]]) -> Figures:
+    """The sums of each campaign, in plain values."""
+    sweep = found.get("crash sweep", [])
+    faults = found.get("fault sweep", [])
+    raised: Counter[str] = Counter()
+    for entry in faults:
+        raised.update(entry["raised"])
+    universes, kills = found.get("universes", []), found.get("kill loop", [])
+    isolation, damage = found.get("isolation", []), found.get("damaged objects", [])
+    return {
+        "crash sweep": {
+            "operations": len(sweep),
+            "steps": total(sweep, "steps"),
+            "windows known": total(sweep, "known"),
+            "windows crossed": total(sweep, "crossed"),
+            "second kills in recovery": total(sweep, "in_recovery"),
+        },
+        "fault sweep": {
+            "operations": len(faults),
+            "faults met": total(faults, "met"),
+            "raised": dict(sorted(raised.items())),
+        },
+        "universes": {
+            "played": total(universes, "played"),
+            "seeds": _span(universes),
+            "operations": total(universes, "operations"),
+            "killed processes": total(universes, "killed"),
+        },
+        "kill loop": {
+            "cycles": total(kills, "cycles"),
+            "acknowledged commits": total(kills, "acknowledged"),
+            "published commits": total(kills, "published"),
+        },
+        "isolation": {
+            "histories": total(isolation, "histories"),
+            "transactions": total(isolation, "transactions"),
+        },
+        "damaged objects": {entry["kind"]: entry["tried"] for entry in _by(damage, "kind")},
+        "resources": [dict(entry) for entry in _by(found.get("resources", []), "what")],
+        "planted bugs": [dict(entry) for entry in _by(found.get("planted bugs", []), "name")],
+        "by operation": [dict(entry) for entry in _by(sweep, "operation")],
+    }
+
+
+def _by(entries: Sequence[Entry], key: str) -> list[Entry]:
+    return sorted(entries, key=lambda entry: str(entry[key]))
+
+
+def _span(entries: Sequence[Entry]) -> str:
+    if not entries:
+        return "none"
+    return f"{min(e['first'] for e in entries)} to {max(e['last'] for e in entries)}"
+
+
+def show(figures: Figures) -> None:
+    """What `make crash` prints at its end."""
+    for campaign, sums in figures.items():
+        if isinstance(sums, dict):
+            told = ", ".join(f"{key}: {value}" for key, value in sums.items() if value)
+            print(f"{campaign:16} {told}")
+    sweep = figures["crash sweep"]
+    share = 100 * sweep["windows crossed"] / max(1, sweep["windows known"])
+    print(f"windows crossed / known: {sweep['windows crossed']} / {sweep['windows known']}", end="")
+    print(f" = {share:.0f} %")
+    for bug in figures["planted bugs"]:
+        print(f"  caught by {bug['check']:16} at seed {bug['seed']:2}: {bug['name']}")
+
+
+def main(arguments: list[str]) -> None:
+    figures = summarize(gather(Path(arguments[0])))
+    show(figures)
+    if "--keep" in arguments:
+        figures["run"] = {
+            "date": time.strftime("%Y-%m-%d", time.gmtime()),
+            "python": platform.python_version(),
+            "cores": os.cpu_count(),
+            "full": FULL,
+            "minutes": round(float(os.environ.get("CRASH_SECONDS") or 0) / 60, 1),
+        }
+        KEPT.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n")
+        print(f"kept in {KEPT.name}; `make docs` writes docs/reference/reliability.md")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,29 @@
+"""How much the reliability tests do: a part of it in `make test`, all of it in `make crash`.
+
+    OMNIGRAPH_CRASH=full       every window twice, every fault, all that `make crash` promises
+    UNIVERSES=5000             how many model universes, instead of the usual number
+    OMNIGRAPH_FIGURES=folder   where figures are kept for the report
+
+Figures are one small JSON file per test, so that processes side by side do not meet.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+FULL = os.environ.get("OMNIGRAPH_CRASH") == "full"
+UNIVERSES = int(os.environ.get("UNIVERSES") or 300)
+KILL_CYCLES = int(os.environ.get("KILL_CYCLES") or 200)
+
+
+def note(campaign: str, **figures: Any) -> None:
+    """Keep figures of a campaign, if somebody wants a report."""
+    folder = os.environ.get("OMNIGRAPH_FIGURES")
+    if not folder:
+        return
+    entry = {"campaign": campaign, **figures}
+    Path(folder, f"{uuid4().hex}.json").write_text(json.dumps(entry, sort_keys=True))

@@ -1,0 +1,91 @@
+"""A disk that is full, memory that is short, files that may not be opened: nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.crash.nursery import ROOT, Nursery, open_nursery
+from tests.crash.scarcity import LARGE, count_rows
+from tests.crash.sizes import note
+from tests.crash.verbs import SCHEMA, envelopes
+
+import omnigraph
+
+pytestmark = pytest.mark.crash
+
+SMALL = "size=4m"
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with open_nursery() as nursery:
+        yield nursery
+
+
+def may_mount(folder: Path) -> bool:
+    """Whether this machine lets us mount a small disk for one process."""
+    if shutil.which("unshare") is None:
+        return False
+    tried = ["unshare", "-rm", "mount", "-t", "tmpfs", "-o", SMALL, "tmpfs", str(folder)]
+    return subprocess.run(tried, capture_output=True, check=False).returncode == 0
+
+
+# ledger: R10 R15
+@pytest.mark.slow
+def test_a_full_disk(tmp_path: Path) -> None:
+    """A real one, of four megabytes. Injected ones meet every step in the fault sweep."""
+    if not may_mount(tmp_path):
+        pytest.skip("no small disk can be mounted here; the fault sweep injects full disks")
+    work = f"{sys.executable} -m tests.crash.scarcity full {tmp_path}"
+    script = f"mount -t tmpfs -o {SMALL} tmpfs {tmp_path} && {work}"
+    ran = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script],
+        cwd=ROOT, capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert len(said["errors"]) == 3, "the disk was never full"
+    assert said["told"], "nothing fitted at all"
+    assert set(said["told"]) <= set(said["seen"]) <= {*said["told"], *said["unclear"]}
+    assert set(said["seen"]) <= set(said["after"]) <= {*said["told"], *said["unclear"]}
+    assert said["rows"] == [40 * (len(said["after"]) + 1)]
+    assert said["findings"] == []
+    note("resources", what="full disk of 4 MB", done=len(said["told"]), refused=said["errors"])
+
+
+# ledger: R15
+@pytest.mark.slow
+@pytest.mark.parametrize("megabytes", [5, 40])
+def test_too_little_memory(nursery: Nursery, tmp_path: Path, megabytes: int) -> None:
+    """Whether it is refused, or the process dies of it: the graph is as before, or as after."""
+    uri = str(tmp_path / "graph")
+    omnigraph.init(uri, SCHEMA, actor="act-anna").ingest(envelopes(1))
+    ending = nursery.run("starve", uri, megabytes)
+    outcome = ending.answer if not ending.signal else f"signal {ending.signal}"
+    assert not ending.error, ending.error
+    graph = omnigraph.open(uri, actor="act-ben")
+    assert graph.recoveries().pending == ()
+    large = any(commit.message == "large" for commit in graph.commits())
+    assert large or outcome != "done"
+    assert count_rows(uri) == ({LARGE + 2} if large else {1, 2} & count_rows(uri))
+    graph.ingest(envelopes(3))
+    assert graph.verify().findings == []
+    note("resources", what=f"{megabytes} MB of memory to spare", outcome=outcome)
+
+
+# ledger: R15
+@pytest.mark.parametrize("most", [48, 256])
+def test_few_open_files(nursery: Nursery, tmp_path: Path, most: int) -> None:
+    uri = str(tmp_path / "graph")
+    omnigraph.init(uri, SCHEMA, actor="act-anna").ingest(envelopes(1))
+    said = nursery.run("run_with_few_files", uri, most).result()
+    assert said["done"] == 30, said["errors"]
+    assert max(said["opened"][10:]) <= max(said["opened"][:10]) + 2, "files stay open"
+    assert omnigraph.open(uri).verify().findings == []
+    note("resources", what=f"{most} open files", done=said["done"], most_open=max(said["opened"]))

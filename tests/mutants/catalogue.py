@@ -1,0 +1,365 @@
+"""Planted bugs: mutants of the code that keeps data safe, each switched on by its name.
+
+A mutant is a set of patches, applied from outside; nothing of it is in the program. `applied`
+switches one on for a block of this process, and the variable OMNIGRAPH_MUTANT for a nursery and all
+its children. Each says which check of the harness should notice it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest.mock import patch
+
+from omnigraph.commit import audit, branches, checks, decide, door, genesis, journal, recovery
+from omnigraph.commit.decide import Outcome, TableStatus
+from omnigraph.engines.embedded import integrity, statements
+from omnigraph.history import ancestry, rows
+from omnigraph.history.refs import MAIN_BRANCH, branch_path
+from omnigraph.model.conflict import Side
+from omnigraph.operations import opening, retention, revert, writing
+from omnigraph.operations.merging import planning, tables
+from omnigraph.plan import constraints, merging
+from omnigraph.storage import manifest
+from omnigraph.storage.holder import LockToken
+
+VARIABLE = "OMNIGRAPH_MUTANT"
+UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS = (
+    "universe",
+    "crash sweep",
+    "kill in recovery",
+    "isolation",
+    "kill loop",
+)
+Patch = tuple[Any, str, Any]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`patches` are made anew each time, since they wrap what is there. `scene`: for sweeps."""
+
+    room: str
+    what: str
+    check: str
+    patches: Callable[[], list[Patch]]
+    scene: str = "verb ingest: append"
+
+
+def _nothing(*args: Any, **kwargs: Any) -> None:
+    return None
+
+
+# Commit.
+
+
+def _publish_first(root: Any, line: Any, proposal: Any, planned: Any, claimed: Any) -> Any:
+    sidecar = door._sidecar(line.branch_id, planned, proposal)
+    etag = journal.arm(root, sidecar)
+    published = door._publish(line, proposal, planned, claimed)
+    door._land_all(root, sidecar, proposal, etag, claimed.token)
+    door._disarm_quietly(root, sidecar)
+    return published
+
+
+def _disarm_first(root: Any, line: Any, proposal: Any, planned: Any, claimed: Any) -> Any:
+    sidecar = door._sidecar(line.branch_id, planned, proposal)
+    etag = journal.arm(root, sidecar)
+    door._land_all(root, sidecar, proposal, etag, claimed.token)
+    door._disarm_quietly(root, sidecar)
+    return door._publish(line, proposal, planned, claimed)
+
+
+def _land_all_but_one(root: Any, sidecar: Any, proposal: Any, *rest: Any) -> None:
+    fewer = replace(proposal, staged=proposal.staged[:-1] or proposal.staged)
+    _LAND_ALL(root, sidecar, fewer, *rest)
+
+
+_LAND_ALL = door._land_all
+
+
+def _publish_without_comparing(self: Any, base: Any, *rest: Any) -> Any:
+    return _PUBLISH(self, self.read(), *rest)
+
+
+_PUBLISH = manifest.ManifestFile.publish
+
+
+def _unlocked(store: Any, name: str, **how: Any) -> Any:
+    from omnigraph.storage.holder import Holder
+
+    holder = Holder.here(how.get("owner", ""), "write")
+    return nullcontext(LockToken(name, 1, holder, lambda: None))
+
+
+# Recovery.
+
+
+def _forward_anyway(sidecar: Any, statuses: Any, settled: bool) -> Outcome:
+    found = _OUTCOME(sidecar, statuses, settled)
+    return Outcome.ROLLED_FORWARD if found is Outcome.ROLLED_BACK else found
+
+
+_OUTCOME = decide._outcome
+
+
+def _erase_first(root: Any, sidecar: Any, decision: Any, commit_id: Any) -> None:
+    root.objects.delete(journal.sidecar_path(sidecar.id))
+    audit.record(root, sidecar, decision, commit_id)
+
+
+def _append_again(root: Any, row: Any) -> None:
+    from omnigraph.storage import auditlog
+
+    auditlog.append(root, row)
+
+
+# Branches, birth, history.
+
+
+def _register_first(root: Any, name: str, line: Any, sequence: int, actor: str) -> Any:
+    late: list[Any] = []
+
+    def remember(self: Any, rows: Any) -> None:
+        late.append((self, rows))
+
+    with patch.object(manifest.ManifestFile, "create", remember):
+        branch = branches._begin(root, name, line, sequence, actor)
+    branches._register(root, branch)
+    for file, rows_ in late:
+        file.create(rows_)
+    return branch
+
+
+def _unname_first(root: Any, branch: Any) -> None:
+    if branch.renamed_from is not None:
+        root.objects.delete(branch_path(branch.renamed_from))
+    _REGISTER(root, branch)
+
+
+_REGISTER = branches._register
+
+
+def _manifest_first(root: Any, catalog: Any, source: str, actor: str) -> Any:
+    first = genesis._first_commit(catalog, actor)
+    state = rows.BranchState({}, (first,), (), None, 0)
+    root.manifest("main").create(rows.encode_state(state))
+    genesis.store_schema(root, catalog)
+    root.objects.put(genesis.SCHEMA_SOURCE, source.encode())
+    return first
+
+
+def _forget_a_change(tables_: Any, commit: Any) -> Any:
+    fewer = commit.changes[:-1] if len(commit.changes) > 1 else commit.changes
+    return _APPLY(tables_, replace(commit, changes=fewer))
+
+
+_APPLY = rows.apply_commit
+
+
+# Merging and checking.
+
+
+def _ours_wins(self: Any, table: Any, granularity: Any, strategy: Any, *rest: Any) -> None:
+    _SETTLER(self, table, granularity, strategy or Side.OURS, *rest)
+
+
+_SETTLER = merging._Settler.__init__
+
+
+def _keep_deleted(*args: Any, **kwargs: Any) -> Any:
+    return replace(_MERGE_TABLE(*args, **kwargs), deletes=())
+
+
+_MERGE_TABLE = merging.merge_table
+
+
+def _unchecked(kind: type[Any]) -> Callable[[], list[Patch]]:
+    runners = {**integrity._RUNNERS, kind: _nothing}
+    return lambda: [(integrity, "_RUNNERS", runners)]
+
+
+def _constant(value: Any) -> Callable[..., Any]:
+    return lambda *args, **kwargs: value
+
+
+MUTANTS: dict[str, Mutant] = {
+    "skip the requirements": Mutant(
+        "commit",
+        "a write lands on a state that it was not prepared for",
+        UNIVERSE,
+        lambda: [(door, "check_requirements", _nothing), (door, "refuse_drift", _nothing)],
+    ),
+    "skip the fence of reads": Mutant(
+        "commit",
+        "what a write's checks read may change under it",
+        UNIVERSE,
+        lambda: [(checks, "_check_unchanged", _nothing)],
+    ),
+    "fence only what is written": Mutant(
+        "commit",
+        "a write does not say what its checks have read",
+        UNIVERSE,
+        lambda: [(writing, "_requirements", _constant([]))],
+    ),
+    "publish before the tables": Mutant(
+        "commit", "the manifest names versions that are not there yet", SWEEP,
+        lambda: [(door, "_carry_out", _publish_first)],
+    ),
+    "publish without one table": Mutant(
+        "commit", "the last table of a commit is not landed", UNIVERSE,
+        lambda: [(door, "_land_all", _land_all_but_one)],
+    ),
+    "publish without comparing": Mutant(
+        "commit", "the manifest is replaced whatever it says by now", ISOLATION,
+        lambda: [
+            (manifest.ManifestFile, "publish", _publish_without_comparing),
+            (door, "writer_lock", _unlocked),
+        ],
+    ),
+    "no sidecar": Mutant(
+        "commit", "tables move without a record", SWEEP,
+        lambda: [(journal, "arm", _constant("etag")), (journal, "confirm", _nothing)],
+    ),
+    "drop the sidecar early": Mutant(
+        "commit", "the record goes before the publish", SWEEP,
+        lambda: [(door, "_carry_out", _disarm_first)],
+    ),
+    "keep the sidecar": Mutant(
+        "commit", "the record of a finished commit stays", SWEEP,
+        lambda: [(journal, "disarm", _nothing)],
+    ),
+    "acknowledge without publishing": Mutant(
+        "commit", "a commit is told and never made visible", UNIVERSE,
+        lambda: [(door, "publish", lambda line, commits, *rest: list(commits))],
+    ),
+    "no writer lock": Mutant(
+        "commit", "two writers prepare, land and publish at once", ISOLATION,
+        lambda: [(door, "writer_lock", _unlocked), (recovery, "writer_lock", _unlocked)],
+    ),
+    "roll half forward": Mutant(
+        "recovery", "a commit is published of which a part has landed", SWEEP,
+        lambda: [(decide, "_outcome", _forward_anyway)],
+    ),
+    "recovery forgets the branch": Mutant(
+        "recovery", "whatever waits is taken for a deleted branch's", SWEEP,
+        lambda: [(recovery, "list_branches", _constant([]))],
+    ),
+    "restore nothing": Mutant(
+        "recovery", "a roll-back publishes without putting tables back", SWEEP,
+        lambda: [(recovery, "_restore_tables", _constant([]))],
+    ),
+    "settle twice": Mutant(
+        "recovery", "a commit that is visible already is published again", SWEEP,
+        lambda: [(recovery, "_settling_commit", _nothing)],
+    ),
+    "recover without an audit": Mutant(
+        "recovery", "nobody learns of a recovery", SWEEP,
+        lambda: [(audit, "record", _nothing)],
+    ),
+    "audit twice": Mutant(
+        "recovery", "a recovery that is repeated is told twice", TWICE,
+        lambda: [(audit, "_append_once", _append_again)],
+    ),
+    "erase before the audit": Mutant(
+        "recovery", "the record goes before the audit row", TWICE,
+        lambda: [(recovery, "_close", _erase_first)],
+    ),
+    "take a foreign version for ours": Mutant(
+        "recovery", "what nobody landed counts as landed", SWEEP,
+        lambda: [(decide, "classify", _constant(TableStatus.LANDED))],
+    ),
+    "register before the manifest": Mutant(
+        "branches", "a branch has a name before it exists", SWEEP,
+        lambda: [(branches, "begin_branch", _register_first)], "branch create",
+    ),
+    "rename by deleting first": Mutant(
+        "branches", "for a moment a renamed branch has no name", SWEEP,
+        lambda: [(branches, "_register", _unname_first)], "branch rename",
+    ),
+    "graph before its schema": Mutant(
+        "branches", "a graph exists before its schema is stored", SWEEP,
+        lambda: [
+            (room, "create_graph", _manifest_first)
+            for room in (genesis, opening)
+            if hasattr(room, "create_graph")
+        ], "deed import",
+    ),
+    "forget a change": Mutant(
+        "history", "a commit's last table keeps its old version", UNIVERSE,
+        lambda: [(rows, "apply_commit", _forget_a_change)],
+    ),
+    "cleanup forgets tags": Mutant(
+        "retention", "what a tag names is removed", UNIVERSE,
+        lambda: [(retention, "list_tags", _constant([]))],
+    ),
+    "cleanup forgets branches": Mutant(
+        "retention", "what only another branch needs is removed", UNIVERSE,
+        lambda: [(retention, "list_branches", _constant([MAIN_BRANCH]))],
+    ),
+    "merge by our side": Mutant(
+        "merge", "what clashes is decided without asking", UNIVERSE,
+        lambda: [(merging._Settler, "__init__", _ours_wins)],
+    ),
+    "merge keeps what was deleted": Mutant(
+        "merge", "rows that the other side deleted come back", UNIVERSE,
+        lambda: [(tables, "merge_table", _keep_deleted)],
+    ),
+    "merge without rules": Mutant(
+        "merge", "two sides that hold together break a rule", UNIVERSE,
+        lambda: [(planning, "find_violations", _constant([]))],
+    ),
+    "merge leaves orphans": Mutant(
+        "merge", "edges stay whose nodes the other side deleted", UNIVERSE,
+        lambda: [
+            (planning, "find_orphans", _constant([])),
+            (planning, "find_violations", _constant([])),
+        ],
+    ),
+    "merge forgets merges": Mutant(
+        "merge", "what was merged before is merged again", UNIVERSE,
+        lambda: [(ancestry._Walker, "_second_parent", _nothing)],
+    ),
+    "revert the other way": Mutant(
+        "merge", "a revert does again what it should undo", UNIVERSE,
+        lambda: [(revert.Change, "reversed", lambda self: self)],
+    ),
+    "no uniqueness": Mutant(
+        "validation", "a unique value is given out twice", UNIVERSE,
+        _unchecked(constraints.Unique),
+    ),
+    "no ends": Mutant(
+        "validation", "edges point to nodes that are not there", UNIVERSE,
+        _unchecked(constraints.Endpoint),
+    ),
+    "no cardinality": Mutant(
+        "validation", "a node gets more edges than allowed", UNIVERSE,
+        _unchecked(constraints.Count),
+    ),
+    "append over what is there": Mutant(
+        "validation", "an append takes an id that is taken", UNIVERSE,
+        _unchecked(constraints.FreeId),
+    ),
+    "delete without edges": Mutant(
+        "validation", "a deleted node leaves its edges", UNIVERSE,
+        lambda: [(statements.Mutation, "_incident", _constant(()))],
+    ),
+}  # fmt: skip
+
+
+@contextmanager
+def applied(name: str) -> Iterator[None]:
+    """Switch a mutant on for a block; no name, no mutant."""
+    with ExitStack() as stack:
+        for target, attribute, value in MUTANTS[name].patches() if name else ():
+            stack.enter_context(patch.object(target, attribute, value))
+        yield
+
+
+def apply_from_environment() -> None:
+    """Switch on what the variable names, for the life of this process."""
+    name = os.environ.get(VARIABLE, "")
+    for target, attribute, value in MUTANTS[name].patches() if name else ():
+        setattr(target, attribute, value)

@@ -1,0 +1,119 @@
+"""Hunting a mutant: the checks of the harness, one seed after the other, until one notices.
+
+A seed is a universe, a history, a cycle of kills, or the next window of a sweep. What a check says
+is kept, so that a table can tell which check caught which mutant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from tests.crash.isolating import judge
+from tests.crash.killing import KillLoop
+from tests.crash.nursery import Nursery, open_nursery
+from tests.crash.sweep import AFTER, Stage, sweep_once, sweep_twice
+from tests.mutants.catalogue import (
+    ISOLATION,
+    KILLS,
+    MUTANTS,
+    SWEEP,
+    TWICE,
+    UNIVERSE,
+    VARIABLE,
+    Mutant,
+    applied,
+)
+from tests.universe.playing import play
+from tests.universe.programs import program
+
+MOST_SEEDS = 50
+
+
+@dataclass(frozen=True)
+class Caught:
+    """Which check noticed, at which seed, and what it said."""
+
+    check: str
+    seed: int
+    said: str
+
+
+Check = Callable[[int], None]
+
+
+def hunt(name: str, folder: Path) -> Caught | None:
+    """The first seed at which the mutant's check fails, None if it never does."""
+    mutant = MUTANTS[name]
+    with open_nursery(**{VARIABLE: name}) as nursery, _here(mutant, name):
+        nursery.run(
+            "look", str(folder / "nowhere")
+        ).result()  # a nursery that fails catches nothing
+        check: Check | None = None
+        for seed in range(1, MOST_SEEDS + 1):
+            try:
+                check = check or _CHECKS[mutant.check](mutant, nursery, folder / uuid4().hex)
+                check(seed)
+            except StopIteration:
+                return None
+            except Exception as error:  # noqa: BLE001  # whatever it is, somebody noticed
+                return Caught(mutant.check, seed, _first_words(error))
+    return None
+
+
+@contextmanager
+def _here(mutant: Mutant, name: str) -> Iterator[None]:
+    """In universes this process works, too; in the other checks it only looks."""
+    with applied(name if mutant.check == UNIVERSE else ""):
+        yield
+
+
+def _universe(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
+    return lambda seed: void(play(program(seed), folder / str(seed), nursery))
+
+
+def _sweep(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
+    stage = Stage(nursery, mutant.scene, folder)
+    waiting = iter(stage.windows)
+    return lambda seed: sweep_once(stage, next(waiting))
+
+
+def _twice(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
+    stage = Stage(nursery, mutant.scene, folder)
+    waiting = iter([w for w in stage.windows if w.when == AFTER])
+    return lambda seed: void(sweep_twice(stage, next(waiting)))
+
+
+def _isolation(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
+    def check(seed: int) -> None:
+        _, found = judge(nursery, str(folder / str(seed)), seed)
+        assert found == [], found[0]
+
+    return check
+
+
+def _kills(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
+    loop = KillLoop(folder, nursery)
+    return loop.cycle
+
+
+_CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
+    UNIVERSE: _universe,
+    SWEEP: _sweep,
+    TWICE: _twice,
+    ISOLATION: _isolation,
+    KILLS: _kills,
+}
+
+
+def void(value: object) -> None:
+    """A check has nothing to say but its failure."""
+
+
+def _first_words(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[-1] if lines else type(error).__name__
+    return text if len(text) <= 120 else text[:117] + "..."

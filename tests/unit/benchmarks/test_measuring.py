@@ -1,0 +1,104 @@
+"""What the benchmark says about samples, and that its questions can be asked."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from benchmarks import flames, page, plots, records
+from benchmarks.generate import SCHEMA, social_graph
+from benchmarks.measure import AGAIN, OURS, Findings, Measure, noise_floor, verdict
+from benchmarks.questions import QUESTIONS
+from benchmarks.social import same_answers
+from benchmarks.tables import show
+
+from omnigraph.lang import gq
+from omnigraph.lang.pg import compile_schema
+
+
+def measure(ours: float, theirs: float, again: float | None = None, **more: object) -> Measure:
+    samples = {OURS: [ours] * 3, "peer": [theirs] * 3}
+    if again is not None:
+        samples[AGAIN] = [again] * 3
+    return Measure("x", "ms", samples, **more)  # type: ignore[arg-type]
+
+
+def test_a_ratio_within_the_noise_is_no_difference() -> None:
+    assert verdict(measure(1.0, 1.08), 0.1) == "no difference from peer"
+    assert verdict(measure(1.0, 2.0), 0.1) == "0.50 × peer"
+    assert verdict(measure(2.0, 1.0), 0.1) == "2.00 × peer"
+
+
+def test_more_may_be_better() -> None:
+    fast = measure(200, 100, more=True, target=150)
+    assert fast.ratio == 0.5
+    assert fast.promise == "at least 150: kept"
+    assert measure(100, 200, more=True, target=150).promise == "at least 150: MISSED (best 100)"
+
+
+def test_a_promise_may_be_kept_at_best() -> None:
+    assert measure(1.0, 2.0).promise == ""
+    loud = Measure("x", "ms", {OURS: [9.0, 12.0, 14.0]}, target=10)
+    assert loud.promise == "at most 10: kept at best (9)"
+
+
+def test_the_floor_is_how_far_the_same_was_from_itself() -> None:
+    quiet = [measure(1.0, 1.0, again=1.01) for _ in range(10)]
+    assert noise_floor(quiet) == 0.05
+    loud = [measure(1.0, 1.0, again=1.5) for _ in range(10)]
+    assert noise_floor(loud) == pytest.approx(0.5)
+    assert noise_floor([measure(1.0, 1.0)]) == 0.05
+
+
+def test_the_best_rival_counts() -> None:
+    found = Measure("x", "ms", {OURS: [2.0], "slow": [8.0], "fast": [4.0], AGAIN: [2.0]})
+    assert (found.best_rival, found.ratio) == ("fast", 0.5)
+    cases = Measure("x", "ms", {"1": [2.0], "2": [8.0]}, peers=False)
+    assert cases.best_rival is None
+
+
+def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    found = Findings([measure(1.0, 2.0, again=1.0, same=True)], {"absent": "not installed"})
+    made = records.record("queries", 0.1, 7, 12.0, found)
+    made.write(tmp_path)
+    assert records.read("queries", tmp_path) == made
+    assert records.read("search", tmp_path) is None
+    text = show(made)
+    assert "0.50 × peer; same answers" in text
+    assert "absent is left out: not installed" in text
+
+
+def test_the_page_follows_from_the_records() -> None:
+    assert page.drifted() == []
+
+
+def test_a_plot_is_well_formed() -> None:
+    text = plots.bars("a < b", "ms", [("x & y", {"one": 1.0, "two": 20.0}), ("z", {"one": 0.0})])
+    root = ElementTree.fromstring(text)
+    assert sum(element.tag.endswith("rect") for element in root.iter()) == 5
+
+
+def test_a_flame_graph_holds_what_ran() -> None:
+    root = flames.watch(lambda: sum(range(20_000)), 0.2)
+    assert root.seen > 0
+    ElementTree.fromstring(flames.draw(root, "x"))
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q.name)
+def test_questions_fit_the_schema(question: object) -> None:
+    text = question.text  # type: ignore[attr-defined]
+    assert gq.compile_query(text, compile_schema(SCHEMA)).query.name == "q"
+
+
+def test_answers_are_compared_by_value() -> None:
+    ordered, unordered = QUESTIONS[0], next(q for q in QUESTIONS if not q.ordered)
+    assert same_answers({"a": [(1, 0.1 + 0.2)], "b": [(1, 0.3)]}, ordered)
+    assert not same_answers({"a": [(1,), (2,)], "b": [(2,), (1,)]}, ordered)
+    assert same_answers({"a": [(1,), (2,)], "b": [(2,), (1,)]}, unordered)
+
+
+def test_the_graph_follows_from_its_seed() -> None:
+    one, other = social_graph(0.01, seed=3), social_graph(0.01, seed=3)
+    assert all(one[name].equals(other[name]) for name in one)
+    assert not one["Follows"].equals(social_graph(0.01, seed=4)["Follows"])

@@ -1,0 +1,106 @@
+"""What is drawn: progress, tables, and values that need no checking."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from omnigraph.cli import main, progress, tables
+from omnigraph.cli.formats import cell
+from omnigraph.progress import Progress
+
+
+@pytest.mark.parametrize(
+    ("event", "seconds", "text"),
+    [
+        (Progress("query"), 3.2, "query  0:03"),
+        (
+            Progress("write", 45, 100, 1_204_000, 48_100_000),
+            12.0,
+            "write  ━━━━━━━━━───────────   45%  1,204,000 rows  100,333 rows/s  48.1 MB  0:12  "
+            "0:14 to go",
+        ),
+        (Progress("clean", 0, 4), 3700.0, "clean  ────────────────────    0%  1:01:40"),
+    ],
+)
+def test_a_line_of_progress(event: Progress, seconds: float, text: str) -> None:
+    assert progress.describe(event, seconds) == text
+
+
+def test_sizes() -> None:
+    assert [progress.sized(n) for n in (0, 999, 1500, 2_000_000, 3 * 10**15)] == [
+        "0 B",
+        "999 B",
+        "1.5 kB",
+        "2.0 MB",
+        "3000.0 TB",
+    ]
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def narrow(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setattr("sys.stdout", Screen())
+    monkeypatch.setenv("NO_COLOR", "1")
+    size = os.terminal_size((columns, 24))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *_: size)
+
+
+def test_text_is_wrapped_or_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow(monkeypatch, 16)
+    rows = [["ab", "one two three"]]
+    assert tables.table(["a", "b"], rows).splitlines()[2] == "ab  one two thr…"
+    wrapped = tables.table(["a", "b"], rows, tables.Layout(8, wraps=True)).splitlines()
+    assert wrapped[2:] == ["ab  one two", "    three"]
+
+
+def test_columns_that_have_no_room_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow(monkeypatch, 12)
+    shown = tables.table(["one", "two", "three"], [["1111111", "2222222", "3333333"]]).splitlines()
+    assert shown[-1] == "… and three"
+    assert max(map(len, shown)) <= 12
+
+
+def test_without_a_terminal_nothing_is_cut() -> None:
+    assert "x" * 500 in tables.table(["a"], [["x" * 500]])
+
+
+def test_wide_letters_take_two_places() -> None:
+    assert tables.width("京都") == 4
+    assert tables.width("e\u0301") == 1
+
+
+def test_a_terminal_is_not_ruled_by_data() -> None:
+    assert cell("a\x1b[31mb\nc") == "a\\x1b[31mb\\nc"
+    assert cell(True) == "true"
+    assert cell([1, None]) == "[1, null]"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["commit", "list", "g", "--limit", "many"], 2, "'--limit'"),
+        (["commit", "list", "g", "--limit", "0"], 2, "greater than or equal to 1"),
+        (["query", "--store", "g", "-e", "x", "--format", "zebra"], 2, "'zebra' is not one of"),
+        (["completion", "zebra"], 2, "'zebra' is not one of"),
+        (["fmt"], 2, "Missing argument"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_wrong_values_are_refused_as_ever(
+    words: list[str],
+    code: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main.run(words) == code
+    assert said in capsys.readouterr().err

@@ -1,0 +1,127 @@
+"""Ends of edges kept beside the tables: loaded, carried over, never trusted blindly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit.engines.embedded.asked import SCHEMA, ask, people
+
+import omnigraph
+from omnigraph.engines.base import Options
+from omnigraph.engines.embedded import EmbeddedEngine, keeping
+from omnigraph.engines.embedded.bounds import Bounds
+from omnigraph.errors import StoragePermanentError
+from omnigraph.graph import Graph
+from omnigraph.history.resolve import Target, resolve
+from omnigraph.model.snapshot import Snapshot
+from omnigraph.storage.derived import FOLDER, load_arrays, save_arrays, saved_names
+from omnigraph.storage.root import GraphRoot
+
+PAIRS = "match { $a: Person $a knows $b } return { $a.name as a, $b.name as b }"
+
+
+@pytest.fixture(autouse=True)
+def _keep_everything_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def beside(self: Bounds, work: Callable[[], Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(work())
+        return future
+
+    monkeypatch.setattr(keeping, "_LEAST_EDGES", 0)
+    monkeypatch.setattr(Bounds, "beside", beside)
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    found = omnigraph.init(str(tmp_path / "graph"), SCHEMA)
+    for name, rows in people(40, 2).items():
+        found.ingest(rows, type=name)
+    return found
+
+
+def snapshot(graph: Graph) -> Snapshot:
+    return resolve(GraphRoot.at(graph.uri), Target(branch=graph.branch_name))
+
+
+def kept(graph: Graph) -> list[Path]:
+    return sorted((Path(graph.uri) / FOLDER).rglob("*.npz"))
+
+
+def reads_of_edges(graph: Graph, engine: EmbeddedEngine) -> tuple[list[dict[str, Any]], int]:
+    """The pairs, and how many bytes the expansion read to find them."""
+    result = ask(engine, snapshot(graph), PAIRS, Options(profile=True))
+    rows = result.rows()
+    (sort,) = result.explanation.to_json()["plan"]["inputs"]
+    return rows, sort["inputs"][0]["bytes"]
+
+
+def test_a_new_engine_reads_no_edges(graph: Graph) -> None:
+    expected, cost = reads_of_edges(graph, EmbeddedEngine())
+    assert cost > 0
+    assert len(kept(graph)) == 1
+    found, cost = reads_of_edges(graph, EmbeddedEngine())
+    assert found == expected
+    assert cost == 0
+
+
+def test_later_commits_are_carried_over(graph: Graph) -> None:
+    reads_of_edges(graph, EmbeddedEngine())
+    graph.mutate('query m() { insert Knows { from: "p00003", to: "p00030" } }')
+    graph.mutate('query m() { delete Person where name = "p00007" }')
+    graph.mutate('query m() { update Person set { age: 1 } where name = "p00003" }')
+    found, _ = reads_of_edges(graph, EmbeddedEngine())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keeping, "_LEAST_EDGES", 10**9)
+        expected, _ = reads_of_edges(graph, EmbeddedEngine())
+    assert found == expected
+    assert {"a": "p00003", "b": "p00030"} in found
+
+
+def test_damaged_files_are_made_again(graph: Graph) -> None:
+    expected, _ = reads_of_edges(graph, EmbeddedEngine())
+    (path,) = kept(graph)
+    for damage in (b"", b"nonsense", path.read_bytes()[:100]):
+        path.write_bytes(damage)
+        assert reads_of_edges(graph, EmbeddedEngine())[0] == expected
+        assert len(path.read_bytes()) > 100
+
+
+def test_arrays_of_another_length_are_not_used(graph: Graph) -> None:
+    expected, _ = reads_of_edges(graph, EmbeddedEngine())
+    root = GraphRoot.at(graph.uri)
+    folder = kept(graph)[0].parent.name
+    (name,) = saved_names(root, f"adjacency/{folder}")
+    arrays = load_arrays(root, name)
+    assert arrays is not None
+    save_arrays(root, name, {**arrays, "sources": np.zeros(3, np.int32)})
+    assert reads_of_edges(graph, EmbeddedEngine())[0] == expected
+
+
+def test_only_a_few_states_are_kept(graph: Graph) -> None:
+    for number in range(7):
+        graph.mutate(f'query m() {{ insert Knows {{ from: "p00001", to: "p000{10 + number}" }} }}')
+        for path in kept(graph):
+            path.rename(path.with_name(f"{number}-{path.name.split('-')[1]}"))
+        reads_of_edges(graph, EmbeddedEngine())
+    assert len(kept(graph)) <= 4
+
+
+def test_failing_to_keep_is_no_error(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise StoragePermanentError("The disk is full.")
+
+    monkeypatch.setattr(keeping, "save_arrays", fail)
+    rows, _ = reads_of_edges(graph, EmbeddedEngine())
+    assert len(rows) == 80
+    assert kept(graph) == []
+
+
+def test_small_tables_are_not_kept(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "_LEAST_EDGES", 81)
+    reads_of_edges(graph, EmbeddedEngine())
+    assert kept(graph) == []

@@ -1,0 +1,98 @@
+"""Filters reach storage structured, in the column's type, so that its index is used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.graphs import Shape
+from tests.unit.engines.embedded.asked import SCHEMA, graph, people
+
+from omnigraph.engines.base import DEFAULT_OPTIONS
+from omnigraph.engines.embedded.cache import ByteCache
+from omnigraph.engines.embedded.pushdown import push
+from omnigraph.engines.embedded.run import Run
+from omnigraph.ir.query import ReadQuery
+from omnigraph.lang import gq
+from omnigraph.lang.pg import compile_schema
+from omnigraph.model.snapshot import Snapshot
+
+CATALOG = compile_schema(SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    path: Path = tmp_path_factory.mktemp("pushdown")
+    return graph(path, people(200), Shape(indexed=True))
+
+
+def pushed(snapshot: Snapshot, condition: str) -> tuple[Any, int, Any]:
+    """The filter, how many predicates are left over, and the table."""
+    text = f"query q() {{ match {{ $p: Person {condition} }} return {{ $p.name }} }}"
+    query = gq.compile_query(text, CATALOG).query
+    assert isinstance(query, ReadQuery)
+    run = Run(snapshot, {}, ByteCache(0), DEFAULT_OPTIONS)
+    found = push(query.stages[0].pattern.predicates, run.node("Person"), run)
+    return found.filter, len(found.rest), run.node("Person").resident.table
+
+
+def index_of(table: Any, filter: Any) -> str:
+    plan = table.dataset.scanner(columns=["id"], filter=filter).explain_plan()
+    return str(plan)
+
+
+# ledger: I01, I03
+@pytest.mark.parametrize(
+    ("condition", "index", "rows"),
+    [
+        ("$p.age = 7", "age_idx", 3),
+        ("$p.age = 7.0", "age_idx", 3),
+        ("$p.age < 2.5", "age_idx", 9),
+        ("$p.big = 7", "big_idx", 1),
+        ("$p.big > 197", "big_idx", 2),
+        ("$p.age in [7, 8, 3000000000]", "age_idx", 6),
+        ("$p.name = 'p00007'".replace("'", '"'), "name_idx", 1),
+        ('$p.name starts_with "p0019"', "name_idx", 10),
+        ('$p.id = "p00003"', "id_idx", 1),
+        ("$p.score = 3.5", "score_idx", 1),
+        ("$p.score >= 99", "score_idx", 2),
+    ],
+)
+def test_the_index_answers(snapshot: Snapshot, condition: str, index: str, rows: int) -> None:
+    filter, _, table = pushed(snapshot, condition)
+    plan = index_of(table, filter)
+    assert "ScalarIndexQuery" in plan
+    assert index in plan
+    assert table.read(["id"], filter=filter).num_rows == rows
+
+
+@pytest.mark.parametrize(
+    ("condition", "left"),
+    [
+        ("$p.age = 7", 0),
+        ("$p.age = 7 and $p.big < 5", 0),
+        ("$p.age = 7 or $p.big < 5", 0),
+        ("not ($p.age = 7)", 0),
+        ("$p.age is null", 0),
+        ('$p.name contains "_"', 0),
+        ("$p.score > 3.5", 1),
+        ("$p.age + 1 = 8", 1),
+        ("$p.age = 7 or $p.age + 1 = 8", 1),
+        ("not ($p.score > 3.5)", 1),
+        ('$p.name ends_with "7"', 1),
+        ("$p.age = $p.big", 1),
+        ("$p.age = 3000000000", 1),
+        ("$p.age < 3000000000", 0),
+    ],
+)
+def test_what_is_left_to_test(snapshot: Snapshot, condition: str, left: int) -> None:
+    assert pushed(snapshot, condition)[1] == left
+
+
+def test_a_prefix_is_a_range_without_wildcards(snapshot: Snapshot) -> None:
+    filter, _, table = pushed(snapshot, '$p.name starts_with "p0019"')
+    assert ">=" in str(filter)
+    assert table.count(filter) == 10
+    filter, _, table = pushed(snapshot, '$p.name starts_with "p_"')
+    assert table.count(filter) == 0
