@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -87,11 +86,11 @@ def test_the_program_loads_little_to_answer_a_query(tmp_path: Path) -> None:
     assert len(found) < 640  # what a start costs grows with this number; say why if you raise it
 
 
-def cost_ms(code: str) -> float:
-    """Processor time of a piece of code in a process of its own."""
+def cost(code: str) -> float:
+    """Processor seconds of a piece of code in a process of its own."""
     timed = f"import time\nbegin = time.process_time()\n{code}\nspent = time.process_time() - begin"
     done = subprocess.run(
-        [sys.executable, "-c", f"{timed}\nprint(spent * 1000)"],
+        [sys.executable, "-c", f"{timed}\nprint(spent)"],
         capture_output=True,
         text=True,
         check=True,
@@ -99,20 +98,15 @@ def cost_ms(code: str) -> float:
     return float(done.stdout.splitlines()[-1])
 
 
-def compare_ms(theirs: str, ours: str) -> tuple[float, float]:
-    # Medians of turns that alternate, in processor time: a busy machine slows both alike.
-    turns = [(cost_ms(theirs), cost_ms(ours)) for _ in range(5)]
-    columns = zip(*turns, strict=True)
-    return statistics.median(next(columns)), statistics.median(next(columns))
+def test_importing_costs_less_than_importing_lance() -> None:
+    # Turns that alternate, the best of each: a busy machine slows single turns, not all of them.
+    turns = [(cost("import lance"), cost("import omnigraph")) for _ in range(5)]
+    lance, ours = (min(column) for column in zip(*turns, strict=True))
+    assert ours < lance
 
 
-def test_importing_costs_at_most_lance_and_50_ms() -> None:
-    lance, ours = compare_ms("import lance", "import omnigraph")
-    assert ours <= lance + 50
-
-
-def test_help_costs_at_most_typer_and_50_ms() -> None:
-    typer, ours = compare_ms(
-        "import typer", "from omnigraph.cli.main import run\nassert run(['--help']) == 0"
-    )
-    assert ours <= typer + 50
+def test_the_program_loads_little_to_show_its_help() -> None:
+    typer = set(all_modules_after("import typer"))
+    found = all_modules_after("from omnigraph.cli.main import run\nassert run(['--help']) == 0")
+    # What a start costs grows with this number; say why if you raise it.
+    assert len(set(found) - typer) < 60
