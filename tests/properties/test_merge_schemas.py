@@ -1,4 +1,5 @@
-"""Both sides give one type properties and change its rows, at random, against a plain model.
+"""Both sides give one type properties, widen others and change its rows, at random, against a
+plain model.
 
 In the model every row has all properties from the beginning: those that a side does not know have
 their defaults there. The merge is then property by property, whatever was added by whom.
@@ -27,9 +28,12 @@ from omnigraph.operations.migrate import apply_schema
 SCHEMA = """
 node Person {
   name: String @key
-  age: I64?
+  age: I32?
+  weight: F32?
 %s}
 """
+WIDER = {"wide age": ("age: I32?", "age: I64?"), "wide weight": ("weight: F32?", "weight: F64?")}
+BEGIN = ("age", "weight")
 KNOWN = {
     "left": ("left: I64?", None),
     "hue": ('hue: String @default("red")', "red"),
@@ -37,9 +41,12 @@ KNOWN = {
     "size": ("size: I64 @default(7)", 7),
     "scan": ("scan: Blob?", None),
 }
-OURS, THEIRS = ("left", "hue"), ("right", "size", "scan")
+OURS, THEIRS = ("left", "hue", "wide weight"), ("right", "size", "scan", "wide age")
 VALUES: dict[str, Any] = {
     "age": st.none() | st.integers(0, 2),
+    "weight": st.sampled_from([0.5, 1.5]),
+    "wide age": st.just(2**40),
+    "wide weight": st.just(1e300),
     "left": st.none() | st.integers(0, 2),
     "hue": st.sampled_from(["red", "blue"]),
     "right": st.none() | st.integers(0, 2),
@@ -57,9 +64,11 @@ def sides(own: tuple[str, ...], newcomer: str) -> st.SearchStrategy[Any]:
 
 
 def steps(added: list[str], newcomer: str) -> st.SearchStrategy[Any]:
-    one = st.sampled_from(["age", *added]).flatmap(
+    one = st.sampled_from([*BEGIN, *added]).flatmap(
         lambda name: st.tuples(
-            st.sampled_from(["anna", "bob", newcomer]), st.just(name), VALUES[name]
+            st.sampled_from(["anna", "bob", newcomer]),
+            st.just(name.removeprefix("wide ")),
+            VALUES[name],
         )
     )
     gone = st.tuples(st.sampled_from(["anna", "bob"]), st.just("gone"), st.none())
@@ -67,7 +76,8 @@ def steps(added: list[str], newcomer: str) -> st.SearchStrategy[Any]:
 
 
 def whole(row: dict[str, Any]) -> dict[str, Any]:
-    return {"age": None, **{name: default for name, (_, default) in KNOWN.items()}, **row}
+    begun = dict.fromkeys(BEGIN)
+    return {**begun, **{name: default for name, (_, default) in KNOWN.items()}, **row}
 
 
 def start() -> Rows:
@@ -86,7 +96,7 @@ def play(rows: Rows, history: list[Any]) -> Rows:
 
 def write(context: Context, branch: str, known: list[str], before: Rows, after: Rows) -> None:
     changed = [
-        {"id": name, **{key: row[key] for key in ("name", "age", *known)}}
+        {"id": name, **{key: row[key] for key in ("name", *BEGIN, *known)}}
         for name, row in after.items()
         if before.get(name) != row
     ]
@@ -119,12 +129,20 @@ def combine(base: Rows, ours: Rows, theirs: Rows) -> Rows | None:
 
 def seen(context: Context, branch: str, known: list[str]) -> Rows:
     found = content(context, branch).get("Person", {})
-    keys = ("name", "age", *known)
+    keys = ("name", *BEGIN, *known)
     return {name: {key: row.get(key) for key in keys} for name, row in found.items()}
 
 
 def shown(rows: Rows, known: list[str]) -> Rows:
-    return {n: {key: row[key] for key in ("name", "age", *known)} for n, row in rows.items()}
+    return {n: {key: row[key] for key in ("name", *BEGIN, *known)} for n, row in rows.items()}
+
+
+def schema(added: list[str]) -> str:
+    text = SCHEMA % "".join(f"  {KNOWN[name][0]}\n" for name in added if name in KNOWN)
+    for name in added:
+        old, new = WIDER.get(name, ("", ""))
+        text = text.replace(old, new) if old else text
+    return text
 
 
 @pytest.fixture(scope="module")
@@ -147,21 +165,21 @@ def test_properties_and_rows_from_both_sides(context: Context, left: Any, right:
     stem, base = f"b{next(_names)}", start()
     ours, theirs = f"{stem}-ours", f"{stem}-theirs"
     states = []
-    for branch, (added, history) in ((ours, left), (theirs, right)):
+    fresh = [[name for name in added if name in KNOWN] for added, _ in (left, right)]
+    for branch, (chosen, history), added in ((ours, left, fresh[0]), (theirs, right, fresh[1])):
         create_branch(context, branch, Target("main"))
-        lines = "".join(f"  {KNOWN[name][0]}\n" for name in added)
-        apply_schema(context, SCHEMA % lines, branch)
+        apply_schema(context, schema(chosen), branch)
         after = play(base, history)
         write(context, branch, added, base, after)
         assert seen(context, branch, added) == shown(after, added)
         states.append(after)
-    want, known = combine(base, *states), [*left[0], *right[0]]
+    want, known = combine(base, *states), [*fresh[0], *fresh[1]]
     preview = preview_merge(context, theirs, ours)
     assert bool(preview.conflicts) == (want is None), preview.conflicts
     if want is None:
         with pytest.raises(MergeConflictError):
             merge(context, theirs, ours)
-        assert seen(context, ours, left[0]) == shown(states[0], left[0])
+        assert seen(context, ours, fresh[0]) == shown(states[0], fresh[0])
         return
     merge(context, theirs, ours)
     assert seen(context, ours, known) == shown(want, known)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import lance
+import numpy as np
 import pyarrow as pa
 from lance.dataset import Transaction
 from lance.schema import LanceSchema
@@ -20,12 +21,14 @@ from lance.schema import LanceSchema
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.storage import protobuf
 from omnigraph.storage.cells import scan_whole
+from omnigraph.storage.rewriting import ROW_ADDRESS, Addresses
 from omnigraph.storage.schemas import as_physical
 
 # Rows in memory at once; they may carry large blobs.
 _BATCH_ROWS = 4096
 # Where Lance keeps the name, the number and the parent's number of a column.
 _NAME, _ID, _PARENT = 2, 3, 4
+_NONE: Addresses = np.empty(0, np.uint64)
 
 
 def build_columns(
@@ -95,13 +98,20 @@ def _repeated(value: Any, field: pa.Field, count: int) -> pa.Array:
     return pa.repeat(pa.scalar(value, field.type), count)
 
 
-def reshaped(dataset: Any, schema: pa.Schema, fills: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
-    """All rows of a dataset in the columns of `schema`; `fills` gives the value of new ones."""
+def reshaped(
+    dataset: Any, schema: pa.Schema, fills: Mapping[str, Any], doomed: Addresses = _NONE
+) -> Iterator[pa.RecordBatch]:
+    """All rows of a dataset but those at `doomed`, in the columns of `schema`; `fills` gives the
+    value of new ones."""
     there = set(dataset.schema.names)
     new = [field for field in schema if field.name not in there]
     columns = [field.name for field in schema if field.name in there]
-    for batch in scan_whole(dataset, columns, batch_size=_BATCH_ROWS, scan_in_order=True):
+    options = {"batch_size": _BATCH_ROWS, "scan_in_order": True, "with_row_address": True}
+    for batch in scan_whole(dataset, columns, **options):
         rows = pa.Table.from_batches([batch])
+        if len(doomed):
+            goes = np.isin(rows.column(ROW_ADDRESS).to_numpy(), doomed)
+            rows = rows.filter(pa.array(~goes))
         for field in new:
             kind = pa.large_binary() if isinstance(field.type, pa.ExtensionType) else field.type
             value = pa.scalar(fills.get(field.name), kind)

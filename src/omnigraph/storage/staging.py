@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -125,15 +126,24 @@ class Stager:
         return StagedWrite(table.id, base.path, fork, base, prepared, data.num_rows, replaces=True)
 
     def reshape(
-        self, table: TableType, base: TableVersion, fills: Mapping[str, Any]
+        self,
+        table: TableType,
+        base: TableVersion,
+        fills: Mapping[str, Any],
+        data: pa.Table | None = None,
+        doomed: Addresses = NO_ROWS,
     ) -> StagedWrite:
         """Write all rows anew in the columns of the type, a batch at a time: widened, without
-        columns that the type no longer has, and with a value or null in those it has gained."""
+        columns that the type no longer has, and with a value or null in those it has gained.
+        Rows at the addresses in `doomed` are left out, and those of `data` come after the rest."""
         fork, dataset = writable_line(self._root, base, self._branch_id)
         schema = physical_schema(table)
+        added = schema.empty_table() if data is None else data
         with translated("stage", dataset.uri):
+            kept = reshaped(dataset, schema, fills, doomed)
+            new = as_physical(schema, added, self._root.allowed).combine_chunks().to_batches()
             transaction = write_fragments(
-                pa.RecordBatchReader.from_batches(schema, reshaped(dataset, schema, fills)),
+                pa.RecordBatchReader.from_batches(schema, chain(kept, new)),
                 dataset,
                 mode="overwrite",
                 return_transaction=True,
@@ -142,8 +152,9 @@ class Stager:
                 enable_stable_row_ids=True,
                 allow_external_blob_outside_bases=True,
             )
+        rows = base.rows - len(doomed) + added.num_rows
         prepared = Prepared(transaction, dataset)
-        return StagedWrite(table.id, base.path, fork, base, prepared, base.rows, replaces=True)
+        return StagedWrite(table.id, base.path, fork, base, prepared, rows, replaces=True)
 
     def add_columns(
         self, table: TableType, base: TableVersion, fills: Mapping[str, Any]

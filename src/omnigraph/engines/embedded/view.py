@@ -87,10 +87,11 @@ class View:
 
     def committed(self, table: TableType) -> Table | None:
         """The snapshot's version of a table, open; None when it was never written."""
-        version = self._version(table)
+        version = self.version(table)
         return None if version is None else open_table(self.root.location, version)
 
-    def _version(self, table: TableType) -> TableVersion | None:
+    def version(self, table: TableType) -> TableVersion | None:
+        """The snapshot's version of a table; from now on the write depends on it."""
         self.reads.add(table.id)
         return self.snapshot.table(table.id)
 
@@ -113,16 +114,17 @@ class View:
         """The ids of all rows of a table that share their key over `columns` with one of `rows`,
         each with the place of that row. The keys of `rows` are distinct."""
         keys = spelled(rows, columns)
-        found = self._committed_holders(table, columns, rows, keys)
+        found = self.committed_holders(table, columns, rows, keys)
         over = self.over.get(table.id)
         if over is None:
             return found
         return _joined(_visible(over, found), self._over_holders(over, columns, keys))
 
-    def _committed_holders(
+    def committed_holders(
         self, table: TableType, columns: Columns, rows: pa.Table, keys: pa.Array
     ) -> Holders:
-        version = self._version(table)
+        """`holders` among the rows of the snapshot alone. `keys` are those of `rows`, spelled."""
+        version = self.version(table)
         over = self.over.get(table.id)
         if version is None or version.rows == 0 or (over is not None and over.replaces):
             return _NOBODY
@@ -131,7 +133,7 @@ class View:
             if lookup is not None:
                 return _found(lookup, keys)
         stored = self._probe(version, columns, rows)
-        return _matched(spelled(stored, columns), combined(stored.column(ID_COLUMN)), keys)
+        return matched(spelled(stored, columns), combined(stored.column(ID_COLUMN)), keys)
 
     def _probe(self, version: TableVersion, columns: Columns, rows: pa.Table) -> pa.Table:
         """Rows that may share a key, from the table's files; through an index if it has one."""
@@ -150,7 +152,7 @@ class View:
 
     def _over_holders(self, over: TableDelta, columns: Columns, keys: pa.Array) -> Holders:
         if len(keys) >= _MANY or over.rows.num_rows >= _MANY:
-            return _matched(spelled(over.rows, columns), over.ids, keys)
+            return matched(spelled(over.rows, columns), over.ids, keys)
         name = (over.table.id, columns)
         if name not in self._over_lookups:
             self._over_lookups[name] = Lookup.of(over.ids, spelled(over.rows, columns))
@@ -224,7 +226,7 @@ def _found(lookup: Lookup, keys: pa.Array) -> Holders:
     return places, pa.array([id_ for _, id_ in found], pa.string())
 
 
-def _matched(stored: pa.Array, ids: pa.Array, keys: pa.Array) -> Holders:
+def matched(stored: pa.Array, ids: pa.Array, keys: pa.Array) -> Holders:
     """The same by a pass over all keys of the table."""
     places = pc.index_in(stored, value_set=keys.drop_null(), skip_nulls=True)
     hit = pc.is_valid(places)

@@ -130,7 +130,7 @@ class _Draft:
         if isinstance(value, str):
             prop = replace(prop, name=value)
         elif isinstance(value, ValueType):
-            prop = replace(prop, type=value)
+            prop = replace(prop, type=_changed_type(step.kind, prop.type, value))
         elif isinstance(value, Default):
             prop = replace(prop, default=value.value, has_default=value.exists)
         else:
@@ -198,6 +198,14 @@ class _Draft:
 def _embeds(table: NodeType | EdgeType) -> dict[int, int]:
     ids = {p.name: p.id for p in table.properties}
     return {p.id: ids[p.embed.source] for p in table.properties if p.embed is not None}
+
+
+def _changed_type(kind: StepKind, was: ValueType, now: ValueType) -> ValueType:
+    """Whether a value may be absent and what it may be are steps of their own: in a merge the two
+    may come from different sides, and neither must undo the other."""
+    if kind in (StepKind.SET_REQUIRED, StepKind.SET_OPTIONAL):
+        return was.as_nullable(now.nullable)
+    return now.as_nullable(was.nullable)
 
 
 def _annotations(value: object) -> tuple[Annotation, ...]:

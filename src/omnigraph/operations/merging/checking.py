@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engines.embedded.integrity import run_checks
 from omnigraph.engines.embedded.lookups import spelled
+from omnigraph.engines.embedded.reshaping import ReshapedView
 from omnigraph.engines.embedded.view import View
 from omnigraph.errors import Violation
 from omnigraph.model.catalog import ID_COLUMN, SRC_COLUMN, NodeType
@@ -58,7 +59,8 @@ def find_violations(sides: Sides, steps: Steps) -> list[MergeConflict]:
     found: list[MergeConflict] = []
     for change in delta.values():
         found += _row_violations(change, steps[change.table.id], everything=apart)
-    view = View(sides.root, _ground(sides, steps))
+    reshaped = {table_id: step.fills for table_id, step in steps.items() if step.is_reshaped}
+    view = ReshapedView(sides.root, _ground(sides, steps), reshaped)
     if checks:
         found += _conflicts(delta, run_checks(view, delta, checks))
     for step in steps.values():

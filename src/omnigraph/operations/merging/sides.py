@@ -9,6 +9,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from omnigraph.history.diff import Differ, diff_versions, same_content
 from omnigraph.history.groups import Ids
 from omnigraph.history.images import TableDiff, TypePair, restrict
@@ -97,24 +99,28 @@ class Sides:
 
     def fits(self, side: Side, table: TableType) -> bool:
         """Whether a side's version has the columns that the merged type needs."""
-        known = self.snapshot(side).catalog.table(table.id)
         if self.version(side, table.id) is None:
             return True
-        if known is None:
+        if self.snapshot(side).catalog.table(table.id) is None:
             return False
-        kinds = {item.column: item.type.to_arrow() for item in known.properties}
-        return all(kinds.get(p.column) == p.type.to_arrow() for p in table.properties)
+        return not self.lacking(side, table) and not self.narrower(side, table)
 
-    def lacking(self, side: Side, table: TableType) -> tuple[Property, ...] | None:
-        """The properties of the merged type that a side's version has no columns for; None when
-        it has one of another type."""
+    def _kinds(self, side: Side, table: TableType) -> dict[str, pa.DataType]:
+        """The types of the columns that a side knows."""
         known = self.snapshot(side).catalog.table(table.id)
-        kinds = {item.column: item.type.to_arrow() for item in known.properties} if known else {}
-        if any(
-            kinds.get(p.column, p.type.to_arrow()) != p.type.to_arrow() for p in table.properties
-        ):
-            return None
+        return {item.column: item.type.to_arrow() for item in known.properties} if known else {}
+
+    def lacking(self, side: Side, table: TableType) -> tuple[Property, ...]:
+        """The properties of the merged type that a side's version has no columns for."""
+        kinds = self._kinds(side, table)
         return tuple(item for item in table.properties if item.column not in kinds)
+
+    def narrower(self, side: Side, table: TableType) -> bool:
+        """Whether a side's version holds a property in another type than the merged one: the
+        other side widened it, since schemas that want it in two ways do not combine."""
+        kinds = self._kinds(side, table)
+        wanted = {item.column: item.type.to_arrow() for item in table.properties}
+        return any(kinds.get(column, kind) != kind for column, kind in wanted.items())
 
     def adoptable(self, table_id: int) -> bool:
         """Whether their version may stand in the place of ours. It may not be on a line that the

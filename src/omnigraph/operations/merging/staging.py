@@ -12,7 +12,6 @@ from omnigraph.model.conflict import Side
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.operations.merging.planning import MergePlan
 from omnigraph.operations.merging.tables import TableStep, doomed_rows
-from omnigraph.plan.checks import default_value
 from omnigraph.storage.staging import Stager
 
 
@@ -50,7 +49,9 @@ def fences(plan: MergePlan) -> tuple[TableUnchanged, ...]:
 def _stage(stager: Stager, plan: MergePlan, step: TableStep) -> StagedWrite:
     version = plan.sides.version(step.ground, step.table.id)
     doomed = doomed_rows(step, plan.sides)
-    if step.added and version is not None:
-        fills = {item.column: default_value(item) for item in step.added if item.has_default}
-        return stager.widen(step.table, version, fills, step.delta.rows, doomed)
-    return stager.change(step.table, version, step.delta.rows, doomed)
+    rows = step.delta.rows
+    if version is not None and step.widened:
+        return stager.reshape(step.table, version, step.fills, rows, doomed)
+    if version is not None and step.added:
+        return stager.widen(step.table, version, step.fills, rows, doomed)
+    return stager.change(step.table, version, rows, doomed)

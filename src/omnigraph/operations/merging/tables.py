@@ -2,9 +2,11 @@
 
 Where both sides gave the table columns, ours gets theirs too: existing rows have their defaults in
 them, as they got on the other side, and whatever the other side wrote comes along with its rows.
+Where the other side widened the type of a column besides, ours is written anew in that type.
 
 Guarantees: a table that only one side changed is not read at all, unless something about it was
-decided by hand; what must be written is proportional to the changes of the other side.
+decided by hand; what must be written is proportional to the changes of the other side, save where
+a type was widened.
 Deliberately absent: rules that concern several tables.
 """
 
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +22,7 @@ import pyarrow.compute as pc
 
 from omnigraph.history.images import TableDiff
 from omnigraph.model.catalog import ID_COLUMN, Property
-from omnigraph.model.conflict import ConflictKind, MergeConflict, Side
+from omnigraph.model.conflict import MergeConflict, Side
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.operations.merging.sides import Sides, TableType, other
 from omnigraph.plan.checks import default_value, logical_schema
@@ -59,7 +62,8 @@ class Choices:
 class TableStep:
     """What becomes of one table: `ground` is the side that it builds on, `delta` what is done to
     it. `inserted` are the rows of the delta that are new there, `mixed` the ids of rows that
-    neither side has like this. `added` are properties that the ground has no columns for."""
+    neither side has like this. `added` are properties that the ground has no columns for;
+    `widened` says that it has some in a narrower type, and must be written anew."""
 
     table: TableType
     ground: Side
@@ -68,11 +72,22 @@ class TableStep:
     mixed: frozenset[str] = frozenset()
     inserted: int = 0
     added: tuple[Property, ...] = ()
+    widened: bool = False
 
     @property
     def is_written(self) -> bool:
         """Whether anything is done to the ground."""
-        return bool(self.added) or not self.delta.is_empty
+        return self.is_reshaped or not self.delta.is_empty
+
+    @property
+    def is_reshaped(self) -> bool:
+        """Whether the ground's columns are not those of the type yet."""
+        return bool(self.added) or self.widened
+
+    @property
+    def fills(self) -> dict[str, Any]:
+        """What existing rows get in the columns that are added, where that is not null."""
+        return {item.column: default_value(item) for item in self.added if item.has_default}
 
     @property
     def is_kept(self) -> bool:
@@ -97,10 +112,11 @@ def merge_one(sides: Sides, table: TableType, choices: Choices) -> TableStep:
     if not decided and may_take and not sides.changed(Side.OURS, table.id):
         return _untouched(table, Side.THEIRS)
     if not ours_fits and not may_take:
-        added = sides.lacking(Side.OURS, table)
-        if added is None:
-            return _refused(table)
-        return replace(_combined(sides, table, choices, decided, Side.OURS), added=added)
+        return replace(
+            _combined(sides, table, choices, decided, Side.OURS),
+            added=sides.lacking(Side.OURS, table),
+            widened=sides.narrower(Side.OURS, table),
+        )
     ground = Side.OURS if ours_fits else Side.THEIRS
     if may_take and not decided and sides.diff(Side.OURS, table).is_empty:
         return _untouched(table, Side.THEIRS)
@@ -114,11 +130,10 @@ def changed_rows(step: TableStep, sides: Sides) -> pa.Table:
     gone = pa.concat_arrays([step.delta.ids, step.delta.removed])
     stays = pc.invert(pc.is_in(kept.column(ID_COLUMN), value_set=gone))
     kept = kept.filter(stays).select(columns)
-    for item in step.added:
-        if item.has_default:
-            place = kept.column_names.index(item.column)
-            default = pa.scalar(default_value(item), item.type.to_arrow())
-            kept = kept.set_column(place, item.column, pa.repeat(default, kept.num_rows))
+    for column, value in step.fills.items():
+        place = kept.column_names.index(column)
+        default = pa.scalar(value, kept.schema.field(column).type)
+        kept = kept.set_column(place, column, pa.repeat(default, kept.num_rows))
     return pa.concat_tables([kept, step.delta.rows.select(columns)])
 
 
@@ -239,18 +254,6 @@ def _current(
         kinds = {item.column: item.type.to_arrow() for item in missing}
         return pa.schema([(ID_COLUMN, pa.string()), *kinds.items()]).empty_table()
     return rows_by_id(sides.root, version, ids.to_pylist(), columns)
-
-
-def _refused(table: TableType) -> TableStep:
-    conflict = MergeConflict(
-        ConflictKind.SCHEMA,
-        table.kind,
-        table.name,
-        None,
-        f"Both sides changed the columns of {table.name}, and theirs changed the type of one; "
-        "change its schema on one side only.",
-    )
-    return TableStep(table, Side.OURS, TableDelta(table, no_rows(table)), (conflict,))
 
 
 def _untouched(table: TableType, ground: Side) -> TableStep:

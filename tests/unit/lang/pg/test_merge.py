@@ -60,6 +60,7 @@ TOY = "\nnode Toy {\n  name: String @key\n}\n"
             edit("since: I32?", "since: I64?"),
         ),
         (edit("city: String?", "city: String? @unique"), edit("age: I32?", "age: I64?")),
+        (edit("age: I32?", "age: I32"), edit("age: I32?", "age: I64?")),
         (edit("city: String?", "city: String? @index"), BASE[: BASE.index("edge")]),
     ],
 )
@@ -101,6 +102,13 @@ def test_changes_that_clash(ours: str, theirs: str, why: str) -> None:
     for found in (merged(ours, theirs), merged(theirs, ours)):
         assert found.clashes
         assert why in " ".join(f"{clash.entity} {clash.message}" for clash in found.clashes)
+
+
+def test_required_on_one_side_and_wider_on_the_other() -> None:
+    for one, two in (("age: I32", "age: I64?"), ("age: I64?", "age: I32")):
+        found = merged(edit("age: I32?", one), edit("age: I32?", two)).catalog.node("Person")
+        assert found is not None
+        assert str(found.by_name["age"].type) == "I64"
 
 
 def test_one_id_for_two_things() -> None:
