@@ -5,7 +5,8 @@ code, and some of those are long; so a query that may take long runs in a thread
 (`listening`), and a single long kernel through `wait`, while the caller's thread keeps listening.
 
 Guarantees: `LimitExceededError` before memory is taken, not after; Ctrl-C and cancellation are seen
-within about 50 ms, and what still runs then stops at its next check.
+within about 50 ms, and what still runs then stops at its next check. Whoever listens to
+`omnigraph.progress` hears how many rows were read or walked over, in the thread that asked.
 Deliberately absent: accounting of shared caches; those have a budget of their own.
 """
 
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from omnigraph import progress
 from omnigraph.engines.base import Cancellation, Limits
 from omnigraph.errors import CancelledError, LimitExceededError
 
@@ -59,6 +61,7 @@ class Bounds:
         most = self._limits.rows_scanned
         if most is not None and self.scanned > most:
             raise _exceeded("rows scanned", "rows_scanned", most, self.scanned)
+        self._report()
         self.check()
 
     def allocate(self, size_bytes: int) -> None:
@@ -94,11 +97,15 @@ class Bounds:
         try:
             start()  # Ctrl-C may already come here
             while not done.wait(_TICK_SECONDS):
+                self._report()  # the thread that works has no listener
                 self.check()
         except BaseException:
             self._stopped = True  # whatever is still running ends at its next check
             raise
         return future.result()
+
+    def _report(self) -> None:
+        progress.report("query", rows=self.scanned)
 
     def beside(self, work: Callable[[], T]) -> Future[T]:
         """Start work in another thread, while this one does something else."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from omnigraph import progress
 from omnigraph.engines.embedded.evaluate import column
 from omnigraph.engines.embedded.frame import Entities, Frame
 from omnigraph.engines.embedded.run import Run
@@ -50,6 +51,7 @@ def batches(
     run.bounds.returned(frame.rows)
     for first in range(0, frame.rows, BATCH_ROWS):
         run.bounds.check()
+        progress.report("fetch", first, frame.rows, rows=first)
         part = frame.cut(first, BATCH_ROWS)
         arrays = [column(item.expr, part, run) for item in columns]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -13,6 +13,7 @@ import pytest
 from tests.unit.engines.embedded import interrupted
 from tests.unit.engines.embedded.asked import ask, graph, people
 
+from omnigraph import progress
 from omnigraph.engines.base import Cancellation, Limits, Options
 from omnigraph.engines.embedded import EmbeddedEngine
 from omnigraph.engines.embedded.bounds import LONG_WORK, Bounds
@@ -71,6 +72,34 @@ def test_rows_returned(snapshot: Snapshot) -> None:
 def test_no_bounds(snapshot: Snapshot) -> None:
     free = limited(memory_bytes=None, seconds=None, rows_scanned=None, rows_returned=None)
     assert len(ask(EmbeddedEngine(), snapshot, "match { $p: Person } return { $p }", free)) == 1500
+
+
+def test_a_query_tells_how_many_rows_it_has_seen(snapshot: Snapshot) -> None:
+    heard: list[progress.Progress] = []
+    with progress.listening(heard.append):
+        rows = ask(EmbeddedEngine(), snapshot, WALK).rows()
+    seen = [event.rows or 0 for event in heard if event.stage == "query"]
+    assert seen == sorted(seen)
+    assert seen[-1] >= rows[0]["n"]  # every row that was found was walked to
+    assert heard[-1] == progress.Progress("fetch", 0, 1, 0)
+
+
+def test_a_query_in_a_thread_of_its_own_tells_the_one_that_waits() -> None:
+    bounds, told, heard = Bounds(Limits()), threading.Event(), []
+
+    def hear(event: progress.Progress) -> None:
+        heard.append((event.rows, threading.current_thread() is threading.main_thread()))
+        if event.rows:
+            told.set()
+
+    def work() -> bool:
+        bounds.scan(7)
+        return told.wait(30)
+
+    with progress.listening(hear):
+        assert bounds.listening(work)
+    assert (7, True) in heard
+    assert all(on_main for _, on_main in heard)
 
 
 def test_a_bound_leaves_the_engine_whole(snapshot: Snapshot) -> None:
