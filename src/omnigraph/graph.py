@@ -364,6 +364,7 @@ class Graph:
     def export_lines(
         self,
         *,
+        types: Iterable[str] = (),
         commit: str | None = None,
         version: int | None = None,
         at: datetime | None = None,
@@ -372,7 +373,8 @@ class Graph:
         """The same as JSONL, piece by piece."""
         from omnigraph.operations import export as exporting
 
-        return exporting.lines(self._context, self._target(commit, version, at, tag))
+        target = self._target(commit, version, at, tag)
+        return exporting.lines(self._context, target, tuple(types))
 
     def snapshot(
         self,

@@ -20,6 +20,7 @@ from omnigraph.cli.options import (
 from omnigraph.cli.pipeline import Conf, Master, Progress, Remote, listener, spark_settings
 from omnigraph.cli.targets import Targeted, open_graph
 from omnigraph.cli.terminal import binary_output, echo
+from omnigraph.errors import InvalidArgumentError
 
 app = new_app()
 
@@ -30,9 +31,12 @@ def export(
     to: Annotated[
         str,
         typer.Option(
-            metavar="PLACE", help="File (.jsonl), folder or s3:// address; - for standard output."
+            "--to",
+            "--out",
+            metavar="PLACE",
+            help="File (.jsonl), folder or s3:// address; - for standard output.",
         ),
-    ],
+    ] = "-",
     format: Annotated[
         str | None, typer.Option(metavar="FORMAT", help="jsonl, parquet, arrow or csv.")
     ] = None,
@@ -60,7 +64,10 @@ def export(
     opened = open_graph(graph, branch, read_only=True, spark=engine == "spark")
     at_time = parse_time(at)
     if to == "-":
-        for piece in opened.export_lines(commit=commit, version=version, at=at_time, tag=tag):
+        _require_lines(format, engine)
+        for piece in opened.export_lines(
+            types=types or (), commit=commit, version=version, at=at_time, tag=tag
+        ):
             binary_output().write(piece)
         return
     result = opened.export(
@@ -83,3 +90,11 @@ def export(
     for name, rows in result.rows.items():
         echo(f"{name}: {rows}")
     echo(f"commit {result.commit_id}")
+
+
+def _require_lines(format: str | None, engine: str) -> None:
+    if format not in (None, "jsonl") or engine != "embedded":
+        raise InvalidArgumentError(
+            "Standard output takes JSONL from the embedded engine alone.",
+            hint="Name a folder: --to PLACE.",
+        )

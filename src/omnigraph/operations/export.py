@@ -92,12 +92,13 @@ def export(
     return ExportResult(snapshot.commit_id, place, rows)
 
 
-def lines(context: Context, target: Target | None = None) -> Iterator[bytes]:
+def lines(
+    context: Context, target: Target | None = None, types: Sequence[str] = ()
+) -> Iterator[bytes]:
     """A snapshot as JSONL, piece by piece: nodes before edges, each by type and id."""
     snapshot = resolve(context.root, target)
-    for table in snapshot.catalog.tables():
-        for batch in _sorted_rows(snapshot, table):
-            yield to_lines(table, batch)
+    for _, _, text in _as_lines(snapshot, _tables(snapshot.catalog, types)):
+        yield text
 
 
 def _form(place: str, options: ExportOptions) -> tuple[str, bool]:
@@ -147,17 +148,24 @@ def _on_spark(
 
 def _to_file(snapshot: Snapshot, tables: Sequence[TableType], address: str) -> dict[str, int]:
     rows = {table.name: 0 for table in tables}
-    total, size = _count(snapshot, tables), 0
     with open_output(address) as out:
-        for table in tables:
-            for batch in _sorted_rows(snapshot, table):
-                lines = to_lines(table, batch)
-                out.write(lines)
-                size += len(lines)
-                rows[table.name] += batch.num_rows
-                done = sum(rows.values())
-                progress.report("export", done, total, rows=done, bytes=size)
+        for name, count, text in _as_lines(snapshot, tables):
+            out.write(text)
+            rows[name] += count
     return rows
+
+
+def _as_lines(
+    snapshot: Snapshot, tables: Sequence[TableType]
+) -> Iterator[tuple[str, int, bytes]]:
+    """Pieces of JSONL, each with its type and how many rows it holds."""
+    total, done, size = _count(snapshot, tables), 0, 0
+    for table in tables:
+        for batch in _sorted_rows(snapshot, table):
+            text = to_lines(table, batch)
+            yield table.name, batch.num_rows, text
+            done, size = done + batch.num_rows, size + len(text)
+            progress.report("export", done, total, rows=done, bytes=size)
 
 
 def _to_folder(

@@ -48,6 +48,10 @@ def test_what_is_loaded_can_be_exported(
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == {"type": "Person", "data": {"name": "Ada", "age": 36}}
     assert lines[2]["from"] == "Ada"
+    assert run(["export", graph, "--type", "Person"]) == 0  # standard output unless told otherwise
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == lines[:2]
+    assert run(["export", graph, "--type", "Nobody"]) == 3
+    assert run(["export", graph, "--format", "csv"]) == 2
     out = tmp_path / "out"
     assert run(["export", graph, "--to", str(out), "--format", "parquet", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == {"Person": 2, "Knows": 1}
