@@ -1,4 +1,4 @@
-"""What holds for every test: fault-point names are checked, and chance is fixed."""
+"""What holds for every test: fault points are checked, chance is fixed, files are in memory."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ os.environ["OMNIGRAPH_HOME"] = os.path.join(os.sep, "nonexistent", "omnigraph")
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.memory import choose_folder
 from tests.reader import folder, shop  # noqa: F401  # fixtures for every test
 from tests.s3 import s3_root, s3_server  # noqa: F401
 
@@ -21,6 +22,8 @@ settings.register_profile(
     "house", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("house")
+
+choose_folder()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,6 +8,7 @@ gives and hold what it held before.
 from __future__ import annotations
 
 import copy
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.memory import VARIABLE
 from tests.written import another, new_graph, rows
 
 from omnigraph.errors import InvalidDataError, KeyConflictError, OmniGraphError
@@ -301,7 +303,7 @@ def in_turn(*handles: Graph) -> Iterator[Graph]:
 @settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(STEPS)
 def test_one_handle_agrees_with_the_model(steps):
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=os.environ.get(VARIABLE)) as folder:
         graph = new_graph(Path(folder), SCHEMA)
         play(steps, in_turn(graph))
 
@@ -310,7 +312,7 @@ def test_one_handle_agrees_with_the_model(steps):
 @given(STEPS)
 def test_two_stale_handles_agree_with_the_model(steps):
     """ledger: C04, C13"""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=os.environ.get(VARIABLE)) as folder:
         first = new_graph(Path(folder), SCHEMA)
         second = another(first)
         second.snapshot()
@@ -321,7 +323,7 @@ def test_two_stale_handles_agree_with_the_model(steps):
 @settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(STEPS)
 def test_many_more_sequences(steps):
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=os.environ.get(VARIABLE)) as folder:
         first = new_graph(Path(folder), SCHEMA)
         second = another(first)
         play(steps, in_turn(first, second))
