@@ -8,8 +8,9 @@ turns what is raised inside into a class of `errors.Storage*Error`; callers deci
 
 Guarantees: a permission problem never reads as "absent"; what nobody recognises becomes
 `StorageUnknownError` if it may have taken effect and `StoragePermanentError` if it only read;
-errors of ours and exceptions that are no storage failures pass through untouched. Messages are
-one line and carry no secret.
+bytes that make no sense to Lance, to Arrow or to us are such a failure, in whichever of its classes
+it is told; errors of ours and exceptions that are no storage failures pass through untouched.
+Messages are one line and carry no secret.
 
 Absent on purpose: retries. This module says what happened, not what to do about it.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import errno
 import re
+import struct
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +28,7 @@ from obstore import exceptions as obstore
 
 from omnigraph.errors import (
     ConflictError,
+    InvariantViolationError,
     OmniGraphError,
     StorageConfigurationError,
     StorageError,
@@ -68,8 +71,15 @@ _TRANSIENT = re.compile(
 # Refused before anything was sent: even a write certainly did not happen.
 _NEVER_SENT = re.compile(r"connection refused|tcp connect|error trying to connect", re.IGNORECASE)
 
-# How a `ValueError` begins that came up from a scan, and is not about our arguments.
-_FROM_LANCE = ("LanceError(IO)", "External error: ")
+# What native code says in the class of a caller's mistake. Callers here are we, and so it is about
+# the bytes that it read.
+_FROM_LANCE = re.compile(
+    r"^(LanceError\(|External error: |Invalid user input: |Schema error: )"
+    r"|, /\S+\.rs:\d+:\d+"
+)
+# A column that we asked for is not in the table: a mistake of ours, or its name is another by now.
+_NO_COLUMN = re.compile(r"does not exist in schema|No field named")
+_DAMAGED = "The file is probably damaged: run `omnigraph fsck`, or restore a backup."
 
 _S3_ANSWER = re.compile(
     r"<Code>(?P<code>[^<]*)</Code>(?:\s*<Message>(?P<message>[^<]*)</Message>)?"
@@ -102,7 +112,7 @@ def translated(action: str, path: str) -> Iterator[None]:
             f"Could not {action} {path!r}: its bytes make no sense ({one_line(error)}).",
             path=path,
             action=action,
-            hint="The file is probably damaged: run `omnigraph fsck`, or restore a backup.",
+            hint=_DAMAGED,
         ) from error
 
 
@@ -122,10 +132,15 @@ def classify(error: Exception, action: str, path: str) -> Exception:
             retryable=is_retryable(error),
             cause=one_line(error),
         )
+    if isinstance(error, KeyError | ValueError) and _NO_COLUMN.search(str(error)):
+        return InvariantViolationError(f"Could not {action} {path!r}: {one_line(error)}", path=path)
     kind = _kind(error, action)
     if kind is None:
         return error
-    return kind(f"Could not {action} {path!r}: {one_line(error)}", path=path, action=action)
+    hint = _DAMAGED if action in _READS and _is_senseless(error) else None
+    return kind(
+        f"Could not {action} {path!r}: {one_line(error)}", path=path, action=action, hint=hint
+    )
 
 
 def is_commit_conflict(error: BaseException) -> bool:
@@ -180,7 +195,7 @@ def _kind(error: Exception, action: str) -> type[StorageError] | None:
         return _by_number(error.errno)
     if isinstance(error, obstore.BaseError | OSError):
         return _by_text(str(error), action)
-    return _of_lance(error)
+    return _of_lance(error, action)
 
 
 def _by_number(number: int) -> type[StorageError]:
@@ -204,11 +219,28 @@ def _by_text(text: str, action: str) -> type[StorageError]:
     return StoragePermanentError if action in _READS else StorageUnknownError
 
 
-def _of_lance(error: Exception) -> type[StorageError] | None:
+def _of_lance(error: Exception, action: str) -> type[StorageError] | None:
     """Lance also says `ValueError` for a missing dataset, and `RuntimeError` for a version of it
-    that a delta would have to begin with; others of these are bugs of ours."""
+    that a delta would have to begin with; others of these are bugs of ours, unless native code
+    says that it cannot make sense of what it read."""
     if isinstance(error, ValueError | RuntimeError) and _NOT_FOUND.search(str(error)):
         return StorageNotFoundError
-    if isinstance(error, ValueError) and str(error).startswith(_FROM_LANCE):
-        return StoragePermanentError  # a damaged file, or a file where a directory should be
+    if _is_senseless(error):
+        return _by_text(str(error), action)
+    if action in _READS and _is_unreadable(error):
+        return StoragePermanentError
     return None
+
+
+def _is_senseless(error: Exception) -> bool:
+    """Whether native code complains of bytes, in a class that is meant for arguments."""
+    native = isinstance(error, ValueError | RuntimeError | NotImplementedError)
+    return native and _FROM_LANCE.search(str(error)) is not None
+
+
+def _is_unreadable(error: Exception) -> bool:
+    """Whether a read failed over bytes that nothing could have written."""
+    if isinstance(error, UnicodeDecodeError | struct.error):
+        return True
+    arrow = sys.modules.get("pyarrow")  # if it was never loaded, it raised nothing
+    return arrow is not None and isinstance(error, arrow.ArrowException)

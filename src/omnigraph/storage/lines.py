@@ -61,6 +61,7 @@ def open_line(root: GraphRoot, path: str, fork: str | None, version: int | None 
         dataset = lance.dataset(
             uri, version=version, storage_options=dict(root.location.storage_options) or None
         )
+        dataset.schema  # noqa: B018  # what makes no sense is told here, not by who asks later
     check_home(root.location, path, fork, dataset)
     return dataset
 

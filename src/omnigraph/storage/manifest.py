@@ -27,7 +27,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance.fragment import FragmentMetadata, write_fragments
 
-from omnigraph.errors import ConflictError, FormatError, StorageError, StorageNotFoundError
+from omnigraph.errors import (
+    ConflictError,
+    FormatError,
+    InvariantViolationError,
+    StorageError,
+    StorageNotFoundError,
+)
 from omnigraph.storage.failures import translated
 from omnigraph.storage.location import Location
 from omnigraph.storage.segments import (
@@ -86,7 +92,7 @@ class ManifestImage:
             table = self._dataset.scanner(
                 fragments=chosen, filter=filter, scan_in_order=True
             ).to_table()
-        return to_rows(table)
+            return to_rows(table)
 
 
 class ManifestFile:
@@ -193,14 +199,20 @@ class ManifestFile:
 
 def _load(dataset: Any) -> ManifestImage:
     _refuse_other_format(_format_of(dataset))
-    last = dataset.get_fragments()[-1]
-    rows = to_rows(dataset.scanner(fragments=[last], scan_in_order=True).to_table())
+    fragments = dataset.get_fragments()
+    if not fragments:
+        raise InvariantViolationError(f"The manifest at {dataset.uri} has no rows at all.")
+    rows = to_rows(dataset.scanner(fragments=fragments[-1:], scan_in_order=True).to_table())
     tail = tuple(row for row in rows if row.object_type != DIRECTORY_ROW)
     return ManifestImage(dataset.version, tail, decode_directory(rows), dataset)
 
 
 def _format_of(dataset: Any) -> int:
-    return int((dataset.schema.metadata or {}).get(FORMAT_KEY, b"0"))
+    written = (dataset.schema.metadata or {}).get(FORMAT_KEY, b"0")
+    try:
+        return int(written)
+    except ValueError as error:
+        raise FormatError(f"The graph has the format {written!r}, which is none.") from error
 
 
 def _refuse_other_format(found: int) -> None:

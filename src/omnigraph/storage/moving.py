@@ -22,6 +22,7 @@ from typing import Any
 
 from omnigraph.errors import GraphMovedError, InvariantViolationError
 from omnigraph.storage import protobuf
+from omnigraph.storage.failures import translated
 from omnigraph.storage.location import Location
 
 # Where a manifest keeps the tables that it shares files with, and each its address.
@@ -80,16 +81,17 @@ def forget_homes() -> None:
 
 def brought_home(location: Location, path: str, data: bytes) -> bytes:
     """A manifest of a fork of `path` whose shared files are looked for in this graph."""
-    start, major, minor, magic = _FOOTER.unpack(data[-_FOOTER.size :])
-    (size,) = _LENGTH.unpack(data[start : start + _LENGTH.size])
-    body = data[start + _LENGTH.size : -_FOOTER.size]
-    if magic != _MAGIC or size != len(body):
-        raise InvariantViolationError(f"A manifest of {path} does not look like one.")
 
     def at_home(base: bytes) -> bytes:
         return protobuf.with_bytes(base, _ADDRESS, lambda value: _moved(location, path, value))
 
-    changed = protobuf.with_bytes(body, _BASES, at_home)
+    with translated("read", path):
+        start, major, minor, magic = _FOOTER.unpack(data[-_FOOTER.size :])
+        (size,) = _LENGTH.unpack(data[start : start + _LENGTH.size])
+        body = data[start + _LENGTH.size : -_FOOTER.size]
+        if magic != _MAGIC or size != len(body):
+            raise InvariantViolationError(f"A manifest of {path} does not look like one.")
+        changed = protobuf.with_bytes(body, _BASES, at_home)
     footer = _FOOTER.pack(start, major, minor, magic)
     return data[:start] + _LENGTH.pack(len(changed)) + changed + footer
 

@@ -3,13 +3,16 @@
 Lance offers no call for three things that we need: the greatest number that a table gave to a file,
 a schema that keeps the numbers of its columns, and the addresses that a fork's manifest names.
 
-Guarantees: fields that nobody asks about are carried over byte for byte.
+Guarantees: fields that nobody asks about are carried over byte for byte; bytes that are no record
+are refused with an error of ours.
 Deliberately absent: any knowledge of what the fields mean.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+
+from omnigraph.errors import StoragePermanentError
 
 _VARINT, _FIXED64, _BYTES = 0, 1, 2
 
@@ -30,6 +33,8 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes, bytes]]:
             if kind == _BYTES:
                 size, at = _varint(message, at)
             value, at = message[at : at + size], at + size
+        if at > len(message):
+            raise _cut_off()
         yield tag >> 3, value, message[start:at]
 
 
@@ -71,13 +76,18 @@ def with_numbers(message: bytes, numbers: Mapping[int, int]) -> bytes:
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
-    while True:
+    while at < len(message):
         byte = message[at]
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, at
         shift += 7
+    raise _cut_off()
+
+
+def _cut_off() -> StoragePermanentError:
+    return StoragePermanentError("A record of Lance's ends within a field: its file is damaged.")
 
 
 def _spelled(value: int) -> bytes:

@@ -97,14 +97,19 @@ class Table:
         limit: int | None = None,
         batch_rows: int = BATCH_ROWS,
         whole_blobs: bool = False,
+        read_ahead_bytes: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Batches in table order; `_rowid` comes last when it is asked for."""
+        """Batches in table order; `_rowid` comes last when it is asked for. `read_ahead_bytes`
+        bounds what is read before it is asked for."""
         options = {"filter": filter, "with_row_id": with_row_id, "limit": limit}
         with translated("scan", self.version.path):
             if whole_blobs:
                 yield from scan_whole(self._dataset, columns, batch_size=batch_rows, **options)
                 return
-            scanner = self._dataset.scanner(columns=list(columns), batch_size=batch_rows, **options)
+            ahead = {} if read_ahead_bytes is None else {"io_buffer_size": read_ahead_bytes}
+            scanner = self._dataset.scanner(
+                columns=list(columns), batch_size=batch_rows, **options, **ahead
+            )
             yield from scanner.to_batches()
 
     def read(
@@ -271,6 +276,7 @@ def open_dataset(
                 storage_options=dict(location.storage_options) or None,
                 session=_handles.session(),
             )
+            dataset.schema  # noqa: B018  # what makes no sense is told here, not by who asks later
     except StorageNotFoundError as error:
         raise HistoryReclaimedError(
             f"Version {version.version} of table {version.path!r} is no longer there.",

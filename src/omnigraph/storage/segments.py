@@ -82,8 +82,15 @@ def encode_directory(segments: Sequence[Segment]) -> ManifestRow:
 def decode_directory(rows: Iterable[ManifestRow]) -> tuple[Segment, ...]:
     for row in rows:
         if row.object_type == DIRECTORY_ROW:
-            return tuple(Segment(*item) for item in json.loads(row.payload))
+            return _segments(row.payload)
     raise InvariantViolationError("The manifest's tail has no directory of its segments.")
+
+
+def _segments(payload: str) -> tuple[Segment, ...]:
+    try:
+        return tuple(Segment(*item) for item in json.loads(payload))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvariantViolationError("The manifest's directory makes no sense.") from error
 
 
 def to_table(rows: Sequence[ManifestRow]) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import pickle
+import struct
 from pathlib import Path
 
 import lance
@@ -16,6 +17,7 @@ from obstore import exceptions as obstore
 from omnigraph.errors import (
     ConflictError,
     InvalidArgumentError,
+    InvariantViolationError,
     OmniGraphError,
     StorageConfigurationError,
     StorageNotFoundError,
@@ -65,6 +67,7 @@ NO_BUCKET = (
         (OSError("Dataset already exists: /x"), StoragePreconditionError),
         (ValueError("Dataset at path /x was not found"), StorageNotFoundError),
         (RuntimeError("Dataset at path /x/1.manifest was not found"), StorageNotFoundError),
+        (ValueError("LanceError(Schema): Field 'n' has no parent"), StorageUnknownError),
     ],
 )
 def test_each_failure_of_a_write_has_its_class(
@@ -79,6 +82,17 @@ def test_each_failure_of_a_write_has_its_class(
         (obstore.GenericError("operation timed out"), StorageTransientError),
         (obstore.GenericError("something new"), StoragePermanentError),
         (OSError("LanceError(IO): Generic S3 error: 503 SlowDown"), StorageTransientError),
+        (
+            ValueError("LanceError(Schema): Field 'n' has no parent, /x/y.rs:1:2"),
+            StoragePermanentError,
+        ),
+        (
+            ValueError("Invalid user input: Unknown Lance storage version: 2.10"),
+            StoragePermanentError,
+        ),
+        (pa.ArrowInvalid("Schema error: Field 'id' has no parent"), StoragePermanentError),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), StoragePermanentError),
+        (struct.error("unpack requires a buffer of 4 bytes"), StoragePermanentError),
     ],
 )
 def test_a_failed_read_is_never_of_unknown_outcome(
@@ -178,10 +192,13 @@ def test_a_dataset_that_exists_already(tmp_path: Path) -> None:
         lance.write_dataset(rows(1), tmp_path / "t", mode="create")
 
 
-def test_a_bad_predicate_is_a_bug_of_ours_and_stays_one(tmp_path: Path) -> None:
+def test_a_column_that_is_not_there_is_a_broken_promise(tmp_path: Path) -> None:
+    """Whether we asked for the wrong one or a damaged file names another, nobody can tell here."""
     dataset = lance.write_dataset(rows(1), tmp_path / "t")
-    with pytest.raises(ValueError, match="nonsense"), translated("read", "t"):
+    with pytest.raises(InvariantViolationError, match="nonsense"), translated("read", "t"):
         dataset.to_table(filter="nonsense > 1")
+    with pytest.raises(InvariantViolationError, match="nonsense"), translated("read", "t"):
+        dataset.to_table().select(["nonsense"])
 
 
 @pytest.mark.parametrize(
