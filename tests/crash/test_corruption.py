@@ -85,19 +85,17 @@ def test_damaged_manifest_rows(museum: Museum, branch: str) -> None:
 # ledger: R10
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.xfail(
-    strict=False,
-    reason="about one flip in twenty of Lance's own files still surfaces as an error of Lance's",
-)
 def test_flipped_bytes_in_files_of_lance(museum: Museum) -> None:
-    """A flipped byte is an error of ours, or it is not noticed; it is never a panic."""
+    """A flipped bit is an error of ours, or it is not noticed, since Lance keeps no checksums; it
+    is never an error of somebody else's, nor a panic."""
     chance = random.Random(7)
+    # Names are new each time, the order in which files were written is not.
     files = [
         path.relative_to(museum._kept).as_posix()
-        for path in sorted(museum._kept.rglob("*"))
+        for path in sorted(museum._kept.rglob("*"), key=lambda path: path.stat().st_mtime_ns)
         if path.suffix in (".manifest", ".lance") and path.is_file()
     ]
-    tried = 120 if FULL else 24
+    tried = 400 if FULL else 24
     for _ in range(tried):
         path = chance.choice(files)
         at, mask = chance.randrange(1 << 20), 1 << chance.randrange(8)

@@ -1,8 +1,9 @@
 """Every operation, killed around every durable step that it takes, recovered and checked.
 
-Just before and just after each step; in `make crash` also with a second kill after every step of
-the recovery. Which steps there are is recorded anew each time, and a visible change outside of them
-fails the recording: so the windows that are crossed are all that there are.
+Just before and just after each step, and again with a second kill after every step of the recovery;
+in `make test` only after each step, since what lies just before one looks on disk like what lies
+just after the one before it. Which steps there are is recorded anew each time, and a visible change
+outside of them fails the recording: so the windows that are crossed are all that there are.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pytest
 from tests.crash.nursery import Nursery, open_nursery
 from tests.crash.scenes import SCENES
 from tests.crash.sizes import FULL, note
-from tests.crash.sweep import AFTER, Stage, sweep_once, sweep_twice
+from tests.crash.sweep import AFTER, Stage, Window, sweep_once, sweep_twice
 
 pytestmark = pytest.mark.crash
 
@@ -36,9 +37,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.getbasetemp() / uuid4().hex
 
 
+def chosen(stage: Stage) -> list[Window]:
+    return [w for w in stage.windows if FULL or w.when == AFTER or w.nth == 1]
+
+
 def sweep(stage: Stage) -> None:
     crossed = 0
-    for window in stage.windows:
+    for window in chosen(stage):
         sweep_once(stage, window)
         crossed += 1
     again = 0
