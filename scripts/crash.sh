@@ -14,5 +14,5 @@ export CRASH_SECONDS
 keep=""
 # A part of the run, or one that failed, says nothing about the whole.
 if [ "$status" -eq 0 ] && [ "$#" -eq 0 ]; then keep="--keep"; fi
-.venv/bin/python -m tests.crash.figures "$figures" $keep
+.venv/bin/python -m tests.crash.figures "$figures" $keep || status=1
 exit "$status"

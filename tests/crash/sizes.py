@@ -16,8 +16,9 @@ from typing import Any
 from uuid import uuid4
 
 FULL = os.environ.get("OMNIGRAPH_CRASH") == "full"
-UNIVERSES = int(os.environ.get("UNIVERSES") or 300)
-KILL_CYCLES = int(os.environ.get("KILL_CYCLES") or 200)
+USUAL_UNIVERSES, USUAL_CYCLES = 300, 200
+UNIVERSES = int(os.environ.get("UNIVERSES") or USUAL_UNIVERSES)
+KILL_CYCLES = int(os.environ.get("KILL_CYCLES") or USUAL_CYCLES)
 
 
 def note(campaign: str, **figures: Any) -> None:
