@@ -72,6 +72,7 @@ def test_finding(name: str) -> None:  # ledger: C05
     code = name.split("-")[0]
     found = findings(read("errors", name), f"{name}.gq", code)
     assert code in {each.code for each in found}
+    assert all(each.hint and each.excerpt and each.line and each.column for each in found)
     agree(HERE / "errors" / f"{name}.txt", "\n\n".join(render(each) for each in found) + "\n")
 
 
@@ -81,6 +82,7 @@ def test_lint(name: str) -> None:
     code = name.split("-")[0]
     if code in WARNINGS:
         assert code in {each.diagnostic.code for each in report.findings}
+    assert all(each.diagnostic.hint for each in report.findings)
     shown = [render(each.diagnostic) for each in report.findings]
     pretty = json.dumps(report.to_dict(), indent=1)
     agree(HERE / "lint" / f"{name}.txt", "\n\n".join([*shown, pretty]) + "\n")

@@ -52,6 +52,7 @@ def test_finding(name: str) -> None:
     found = pg.diagnose(read("errors", f"{name}.pg"), f"{name}.pg", base)
     code = name.split("-")[0]
     assert code in {d.code for d in found}
+    assert all(d.hint and d.excerpt and d.line and d.column for d in found)
     agree(HERE / "errors" / f"{name}.txt", "\n\n".join(render(d) for d in found) + "\n")
 
 

@@ -49,6 +49,7 @@ def check(text: str) -> None:
         assert 1 <= each.line <= lines
         assert each.column >= 1
         assert each.excerpt
+        assert each.hint, f"{each.code}: {each.message}"
 
 
 def random_text(chance: random.Random) -> str:

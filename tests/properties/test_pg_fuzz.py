@@ -40,6 +40,7 @@ def check(text: str) -> None:
         assert 1 <= found.line <= lines
         assert found.column >= 1
         assert found.excerpt
+        assert found.hint, f"{found.code}: {found.message}"
 
 
 def random_text(chance: random.Random) -> str:

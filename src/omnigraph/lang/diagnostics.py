@@ -1,9 +1,10 @@
 """Findings in a source text: places, excerpts with carets, hints, and several at once.
 
 What it does: `Source` turns character offsets into lines, columns and excerpts; `Report` collects
-findings; `suggest` proposes the name that was probably meant.
+findings; `suggest` and `offer` propose the name that was probably meant.
 Guarantees: a finding always points into the text, even at its very end; findings come out in
-order of position, each only once; any text will do, also one with stray control characters.
+order of position, each only once; any text will do, also one with stray control characters; a
+finding without a hint of its own gets that of its code.
 Deliberately absent: codes and wording. Each language owns its own.
 """
 
@@ -19,6 +20,7 @@ from omnigraph.errors import Diagnostic, Severity, SourceError
 # A text with more findings than this is most likely not a program at all.
 MAX_FINDINGS = 100
 _MAX_EXCERPT_WIDTH = 160
+_MAX_OFFERED = 8
 
 
 class Span(NamedTuple):
@@ -93,8 +95,14 @@ class Source:
             end_line=end_line,
             end_column=end_column,
             excerpt=self.excerpt(span),
-            hint=hint,
+            hint=hint or _general_hint(code),
         )
+
+
+def _general_hint(code: str) -> str | None:
+    from omnigraph.lang.hints import HINTS  # only on the way to an error, so not at start-up
+
+    return HINTS.get(code)
 
 
 def _draw(number: int, text: str, start: int, width: int) -> str:
@@ -203,6 +211,16 @@ def suggest(name: str, candidates: Iterable[str]) -> str | None:
     """A hint of the form "did you mean `knows`?", or nothing when no name is near."""
     found = closest(name, candidates)
     return None if found is None or found == name else f"did you mean `{found}`?"
+
+
+def offer(name: str, candidates: Iterable[str]) -> str | None:
+    """As `suggest`, but where no name is near, those that exist; nothing when there are none."""
+    known = sorted(set(candidates))
+    if not known:
+        return None
+    shown = ", ".join(f"`{each}`" for each in known[:_MAX_OFFERED])
+    more = f" and {len(known) - _MAX_OFFERED} more" if len(known) > _MAX_OFFERED else ""
+    return suggest(name, known) or f"known here: {shown}{more}"
 
 
 def first_hint(*hints: str | None) -> str | None:

@@ -14,6 +14,7 @@ from omnigraph.lang.diagnostics import (
     Span,
     closest,
     first_hint,
+    offer,
     render,
     suggest,
 )
@@ -107,6 +108,22 @@ def test_remarks_never_crowd_out_an_error() -> None:
     report.add("A", "bad", Span(900, 901))
     assert report.has_errors
     assert report.diagnostics[-1].code == "A"
+
+
+def test_offers_name_what_exists_where_nothing_is_near() -> None:
+    assert offer("knosw", ["knows", "likes"]) == "did you mean `knows`?"
+    assert offer("zzz", ["knows", "likes"]) == "known here: `knows`, `likes`"
+    assert offer("zzz", [f"p{n}" for n in range(10)]) == (
+        "known here: `p0`, `p1`, `p2`, `p3`, `p4`, `p5`, `p6`, `p7` and 2 more"
+    )
+    assert offer("zzz", []) is None
+
+
+def test_a_finding_without_a_hint_gets_that_of_its_code() -> None:
+    source = Source(TEXT)
+    assert source.diagnostic("S205", "m").hint == "list the values: `enum(open, closed)`"
+    assert source.diagnostic("S205", "m", hint="own").hint == "own"
+    assert source.diagnostic("X1", "m").hint is None
 
 
 def test_suggestions() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from omnigraph.errors import QueryError
 from omnigraph.ir.query import Query
-from omnigraph.lang.diagnostics import NOWHERE, Report, Source, suggest
+from omnigraph.lang.diagnostics import NOWHERE, Report, Source, offer
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.check import check_query
 from omnigraph.lang.gq.description import Description, describe_query
@@ -133,7 +133,7 @@ def _choose(tree: ast.File, name: str | None, report: Report) -> ast.Query:
         message = f"the text holds {len(names)} queries"
         report.add("Q006", message, tree.queries[1].name.span, hint=f"choose one: {listed}")
     else:
-        hint = suggest(name, names)
+        hint = offer(name, names)
         report.add("Q006", f"the text holds no query named `{name}`", NOWHERE, hint=hint)
     report.raise_if_errors(QueryError)
     raise AssertionError("a finding was added above")

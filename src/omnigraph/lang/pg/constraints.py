@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.lang.diagnostics import Report, Span, suggest
+from omnigraph.lang.diagnostics import Report, Span, offer
 from omnigraph.lang.pg import ast
 from omnigraph.lang.pg.defaults import normal_bound
 from omnigraph.lang.pg.patterns import matches, pattern_error
@@ -185,7 +185,7 @@ def _check_members(
             continue
         good = False
         if not broken:
-            hint = suggest(name.text, [*properties, *endpoints])
+            hint = offer(name.text, [*properties, *endpoints])
             message = f"`{table.name}` has no property `{name.text}`"
             report.add("S301", message, name.span, hint=hint)
     return good

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from omnigraph.lang.diagnostics import Report, suggest
+from omnigraph.lang.diagnostics import Report, offer
 from omnigraph.lang.pg.shape import PropertyShape, SchemaShape, TypeShape
 from omnigraph.model.catalog import Catalog, EdgeType, Interface, NodeType, Property
 
@@ -125,7 +125,7 @@ class _Matcher:
             return
         names = [t.name for t in self.accepted[kind].values()]
         message = f"the accepted schema has no {kind} `{old}`"
-        self.report.add("S501", message, shape.rename.span, hint=suggest(old, names))
+        self.report.add("S501", message, shape.rename.span, hint=offer(old, names))
 
     def match_property(
         self, kind: str, owner: TypeShape, prop: PropertyShape, accepted: AcceptedType | None
@@ -162,7 +162,7 @@ class _Matcher:
         elsewhere = any(_named(t.properties, old) for t in self.everything())
         reason = "; a property cannot move between types" if elsewhere else ""
         message = f"the accepted {kind} `{owner.name}` has no property `{old}`{reason}"
-        hint = suggest(old, [p.name for p in known])
+        hint = offer(old, [p.name for p in known])
         code = "S502" if elsewhere else "S501"
         self.report.add(code, message, prop.rename.span, hint=hint)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from omnigraph.lang.diagnostics import Report, suggest
+from omnigraph.lang.diagnostics import Report, offer
 from omnigraph.lang.pg import ast
 
 # Columns that Lance makes up itself.
@@ -97,7 +97,7 @@ def _unknown(
     candidates: Iterable[str],
     others: Iterable[str],
 ) -> None:
-    hint = suggest(name.text, candidates)
+    hint = offer(name.text, candidates)
     if name.text in others:
         other = "a node type" if what == "interface" else "an interface"
         hint = f"`{name.text}` is {other}"

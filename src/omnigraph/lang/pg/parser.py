@@ -32,6 +32,16 @@ def parse_tokens(tokens: list[Token], report: Report) -> ast.Schema:
     return _Parser(tokens, report).schema()
 
 
+_FORMS = {
+    "interface": "an interface is written `interface Name { property: Type }`",
+    "node": "a node type is written `node Name { property: Type }`",
+    "edge": "an edge is written `edge Name: From -> To`",
+    "property": "a property is written `name: Type`, with `?` if it may be null",
+    "type": "types are written `String`, `I64?`, `[String]`, `Vector(3)` or `enum(a, b)`",
+    "annotation": "an annotation is written `@name` or `@name(value)`",
+}
+
+
 class _Parser:
     def __init__(self, tokens: list[Token], report: Report) -> None:
         self.tokens = tokens
@@ -40,6 +50,8 @@ class _Parser:
         self.current = tokens[0]
         self.broken = False
         self.last_error = -1
+        # How the construct at hand is written, for whoever has no better advice.
+        self.form = _FORMS["node"]
 
     # Moving through the tokens ------------------------------------------------------------
 
@@ -65,7 +77,7 @@ class _Parser:
     def unexpected(self, message: str, hint: str | None = None) -> _UnreadableError:
         token = self.current
         found = "the text ends" if token.kind == END else f"found `{token.text[:40]}`"
-        self.error("S001", f"{message}, but {found}", token.span, hint)
+        self.error("S001", f"{message}, but {found}", token.span, hint or self.form)
         return _UnreadableError()
 
     def error(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
@@ -97,6 +109,7 @@ class _Parser:
     def skip_to_declaration(self) -> None:
         token = self.current
         hint = suggest(token.text, KEYWORDS) if token.kind == WORD else None
+        self.form = _FORMS["node"]
         self.unexpected("expected `interface`, `node` or `edge`", hint)
         self.advance()
         while self.current.kind != END and not self.starts_declaration():
@@ -105,6 +118,7 @@ class _Parser:
     def declaration(self) -> ast.Declaration:
         self.broken = False
         keyword = self.advance()
+        self.form = _FORMS[keyword.text]
         name = self.type_name(f"after `{keyword.text}`")
         if keyword.text == "interface":
             declaration: ast.Declaration = ast.Interface(name)
@@ -127,10 +141,9 @@ class _Parser:
     def head(self, declaration: ast.Declaration) -> None:
         """Everything between the name and the body."""
         if isinstance(declaration, ast.Edge):
-            hint = "an edge is written `edge Name: From -> To`"
-            self.expect(":", "after the edge name", hint)
+            self.expect(":", "after the edge name")
             declaration.source = self.type_name("as the source of the edge")
-            self.expect("->", "between the ends of the edge", hint)
+            self.expect("->", "between the ends of the edge")
             declaration.target = self.type_name("as the target of the edge")
         annotations: list[ast.Annotation] = []
         while True:
@@ -193,16 +206,19 @@ class _Parser:
             self.property(members)
         else:
             comma = "properties need no separator; remove the comma"
-            fix = comma if self.current.kind == "," else None
+            fix = comma if self.current.kind == "," else _FORMS["property"]
             raise self.unexpected("expected a property or a constraint", fix)
 
     def stray_annotation(self, annotation: ast.Annotation) -> None:
         name = annotation.name
         known = name in _LIST_CONSTRAINTS | _VALUE_CONSTRAINTS
-        hint = f"a constraint in the body names its properties: `@{name}(name)`" if known else None
+        hint = f"a constraint in the body names its properties: `@{name}(name)`"
+        if not known:
+            hint = "write it behind the property or the type that it is about"
         self.error("S001", f"`@{name}` must follow a property", annotation.span, hint)
 
     def property(self, members: list[ast.Member]) -> None:
+        self.form = _FORMS["property"]
         name = self.property_name()
         self.expect(":", f"after the property name `{name.text}`")
         type_ref = self.type_ref()
@@ -242,7 +258,7 @@ class _Parser:
         elif self.current.kind == WORD and not self.starts_property():
             ref = self.plain_type()
         else:
-            raise self.unexpected("expected a type")
+            raise self.unexpected("expected a type", _FORMS["type"])
         if self.accept("?"):
             ref.nullable = True
         ref.span = Span(start, self.tokens[self.at - 1].end)
@@ -301,6 +317,7 @@ class _Parser:
 
     def annotation(self) -> ast.Annotation:
         start = self.advance().start
+        self.form = _FORMS["annotation"]
         name = self.expect(WORD, "after `@`")
         arguments: tuple[ast.Argument, ...] = ()
         if self.accept("("):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from omnigraph.lang.diagnostics import Report, suggest
+from omnigraph.lang.diagnostics import Report, offer
 from omnigraph.lang.pg import ast
 from omnigraph.lang.pg.annotations import canonical, read_property, read_type
 from omnigraph.lang.pg.constraints import Use, add_uses, check_use, check_values, read_use
@@ -176,7 +176,7 @@ def _check_embeds(shape: NodeShape, broken: bool, report: Report) -> None:
         source = properties.get(prop.embed.source)
         if source is None:
             if not broken:
-                hint = suggest(prop.embed.source, properties)
+                hint = offer(prop.embed.source, properties)
                 message = f"`{shape.name}` has no property `{prop.embed.source}` to embed"
                 report.add("S404", message, prop.span, hint=hint)
         elif source.type.kind is not Kind.STRING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omnigraph.lang.diagnostics import Report, suggest
+from omnigraph.lang.diagnostics import Report, offer
 from omnigraph.lang.pg import ast
 from omnigraph.model.types import SCALAR_KINDS, Kind, ValueType, enum_of, list_of, scalar, vector
 
@@ -34,7 +34,7 @@ def value_type(ref: ast.TypeRef, report: Report) -> ValueType | None:
         return vector(ref.dim, nullable=ref.nullable)
     kind = _SCALARS.get(ref.name)
     if kind is None:
-        hint = suggest(_FOREIGN.get(ref.name.lower(), ref.name), _SPELLINGS)
+        hint = offer(_FOREIGN.get(ref.name.lower(), ref.name), _SPELLINGS)
         if ref.name.lower() in _FOREIGN:
             hint = f"did you mean `{_FOREIGN[ref.name.lower()]}`?"
         report.add("S201", f"there is no type `{ref.name}`", ref.span, hint=hint)

@@ -6,9 +6,10 @@ Deliberately absent: required properties and keys, which are the statement's bus
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from omnigraph.ir import expr as ir
+from omnigraph.lang.diagnostics import offer
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.check import rules
 from omnigraph.lang.gq.check.scope import show_type
@@ -37,7 +38,7 @@ def _misfit(
 ) -> ir.Expr | None:
     given = show_type(value.type)
     message = f"`{field.name.text}` takes {wanted.spelling()} and cannot be {purpose} {given}"
-    return values.error(code, message, field.value.span, _hint(value.type, purpose))
+    return values.error(code, message, field.value.span, _hint(value.type, wanted, purpose))
 
 
 def _constant(
@@ -54,7 +55,14 @@ def _constant(
     except ValueError as error:
         if purpose == "matched with" and wanted.is_numeric:
             return value  # nothing in the column equals it, which is the right answer
-        return values.error("T3", f"`{name}` does not fit: {error}", field.value.span)
+        hint = _misfit_hint(value.value, wanted)
+        return values.error("T3", f"`{name}` does not fit: {error}", field.value.span, hint)
+
+
+def _misfit_hint(value: object, wanted: ValueType) -> str | None:
+    if value is None:
+        return "give a value, or make the property optional in the schema"
+    return offer(str(value), wanted.enum) if wanted.enum else None
 
 
 def _natural(value: ir.Literal, wanted: ValueType) -> ValueType:
@@ -74,7 +82,19 @@ def _assignable(given: ValueType, wanted: ValueType) -> bool:
     return rules.compatible(given, wanted)
 
 
-def _hint(given: ValueType, purpose: Purpose) -> str | None:
+_EXAMPLES: Final = {
+    Kind.STRING: 'write texts in quotes: `"text"`',
+    Kind.DATE: 'write a day as `date("2026-02-14")`',
+    Kind.DATETIME: 'write an instant as `datetime("2026-02-14T10:00:00Z")`, or `now()`',
+    Kind.BOOL: "write `true` or `false`",
+    Kind.LIST: "write a list of its items: `[a, b]`",
+    Kind.VECTOR: "write as many numbers as the vector has: `[0.1, 0.2, 0.3]`",
+}
+
+
+def _hint(given: ValueType, wanted: ValueType, purpose: Purpose) -> str | None:
     if purpose == "matched with" and given.kind is Kind.LIST:
         return "a list property is matched by one of its items"
-    return None
+    if wanted.is_numeric:
+        return "write numbers without quotes"
+    return _EXAMPLES.get(wanted.kind)

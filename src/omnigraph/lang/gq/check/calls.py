@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from omnigraph.lang.gq.check.values import Values
 
 AGGREGATES: Final = {fn.value: fn for fn in ir.AggregateFn}
+_COALESCE: Final = "write a value and what to take where it is null: `coalesce($x.age, 0)`"
 NOW: Final = ir.Now(ValueType(Kind.DATETIME))
 
 
@@ -90,33 +91,36 @@ def lower_call(values: Values, node: ast.Call) -> ir.Expr | None:
         return _scalar(values, node, SCALARS[name])
     if name in ("date", "datetime"):
         message = f'`{name}` takes one string, such as `{name}("2026-02-14")`'
-        return values.error("T31", message, node.span)
+        return values.error("T31", message, node.span, "dates in queries are constants")
     hint = suggest(name, NAMES)
     return values.error("T31", f"there is no function `{name}`", node.name.span, hint)
 
 
 def _now(values: Values, node: ast.Call) -> ir.Expr | None:
     if node.args:
-        return values.error("T31", "`now` takes no arguments", node.span)
+        return values.error("T31", "`now` takes no arguments", node.span, "write `now()`")
     return NOW
 
 
 def _scalar(values: Values, node: ast.Call, signature: Signature) -> ir.Expr | None:
     name = node.name.text
     if len(node.args) != 1:
-        return values.error("T31", f"`{name}` takes one argument", node.span)
+        message = f"`{name}` takes one argument"
+        return values.error("T31", message, node.span, f"write `{name}($x.property)`")
     argument = values.lower(node.args[0])
     if argument is None:
         return None
     if argument.type.kind not in signature.kinds:
         message = f"`{name}` needs {signature.wanted}, got {show_type(argument.type)}"
-        return values.error("T31", message, node.args[0].span)
+        textual = Kind.STRING in signature.kinds and argument.type.kind in SCALAR_KINDS
+        hint = "make a text with `to_string(…)`" if textual else None
+        return values.error("T31", message, node.args[0].span, hint)
     return ir.Function(name, (argument,), signature.result(argument.type))
 
 
 def _coalesce(values: Values, node: ast.Call) -> ir.Expr | None:
     if len(node.args) < 2:
-        return values.error("T31", "`coalesce` takes two or more arguments", node.span)
+        return values.error("T31", "`coalesce` takes two or more arguments", node.span, _COALESCE)
     args = values.lower_all(node.args)
     if args is None:
         return None
@@ -125,7 +129,7 @@ def _coalesce(values: Values, node: ast.Call) -> ir.Expr | None:
     if type_ is None or type_.kind in (Kind.NODE, Kind.EDGE, Kind.BLOB):
         shown = ", ".join(show_type(arg.type) for arg in args)
         message = f"the arguments of `coalesce` must be values of one type, got {shown}"
-        return values.error("T31", message, node.span)
+        return values.error("T31", message, node.span, _COALESCE)
     return ir.Function("coalesce", tuple(args), type_)
 
 
@@ -143,7 +147,8 @@ def _aggregate(values: Values, node: ast.Call) -> ir.Expr | None:
             return values.error("T32", f"`*` can only be counted, not `{name}`", node.span)
         return ir.Aggregate(ir.AggregateFn.COUNT, None, False, I64)
     if len(node.args) != 1:
-        return values.error("T31", f"`{name}` takes one argument", node.span)
+        message = f"`{name}` takes one argument"
+        return values.error("T31", message, node.span, f"write `{name}($x.property)`")
     values.in_aggregate = True
     try:
         argument = values.lower(node.args[0])

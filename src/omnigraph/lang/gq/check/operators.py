@@ -75,7 +75,8 @@ def _compare_nodes(
     if left.type.kind is Kind.EDGE or right.type.kind is Kind.EDGE:
         return values.error("T23", "an edge cannot be compared", node.span, "compare a property")
     if op not in (ir.CompareOp.EQ, ir.CompareOp.NE):
-        return values.error("T7", f"nodes have no order, so `{op}` means nothing", node.span)
+        message = f"nodes have no order, so `{op}` means nothing"
+        return values.error("T7", message, node.span, "compare their properties")
     if left.types != right.types or len(left.types) > 1:
         message = "only nodes of the same single type can be compared"
         return values.error("T7", message, node.span, "compare their properties")
@@ -93,7 +94,7 @@ def _comparison_problem(left: ir.Expr, right: ir.Expr) -> tuple[str, str | None]
     if any(isinstance(side, ir.Literal) and side.value is None for side in (left, right)):
         return "a comparison with null never holds", "use `is null` or `is not null`"
     if Kind.BLOB in kinds | {one.item, other.item}:
-        return "blobs cannot be compared", None
+        return "blobs cannot be compared", "compare another property"
     if kinds & {Kind.NODE, Kind.EDGE}:
         shown = f"{show_type(one)} and {show_type(other)}"
         return f"a comparison needs scalar operands, got {shown}", "compare a property"
@@ -112,6 +113,10 @@ def _conversion_hint(one: ValueType, other: ValueType) -> str | None:
         return 'write a day as `date("2026-02-14")`'
     if kinds == {Kind.STRING, Kind.DATETIME}:
         return 'write an instant as `datetime("2026-02-14T10:00:00Z")`'
+    if kinds == {Kind.DATE, Kind.DATETIME}:
+        return "a day and an instant are different; compare parts, such as `year(…)`"
+    if Kind.STRING in kinds:
+        return "write numbers without quotes, or make a text with `to_string(…)`"
     return None
 
 
@@ -122,7 +127,9 @@ def _arithmetic(values: Values, node: ast.Binary) -> ir.Expr | None:
     type_ = rules.arithmetic(node.op, left.type, right.type)
     if type_ is None:
         shown = f"{show_type(left.type)} and {show_type(right.type)}"
-        return values.error("T30", f"`{node.op}` needs numbers, got {shown}", node.span)
+        texts = Kind.STRING in (left.type.kind, right.type.kind)
+        hint = "return texts as columns of their own; they cannot be joined" if texts else None
+        return values.error("T30", f"`{node.op}` needs numbers, got {shown}", node.span, hint)
     return ir.Arithmetic(ir.ArithmeticOp(node.op), left, right, type_)
 
 
@@ -137,7 +144,8 @@ def _string_test(values: Values, node: ast.Binary) -> ir.Expr | None:
             other = " or a list" if node.op == "contains" and side == "left" else ""
             got = show_type(operand.type)
             message = f"`{node.op}` needs a String{other} on its {side}, got {got}"
-            return values.error("T7", message, where.span)
+            hint = "make a text with `to_string(…)`, or use `=`"
+            return values.error("T7", message, where.span, hint)
     op, ignore_case = _STRING_TESTS[node.op]
     if op is ir.StringOp.MATCHES and isinstance(right, ir.Literal):
         problem = rules.regex_problem(str(right.value))
@@ -153,7 +161,7 @@ def _list_contains(
     item = rules.item_type(left.type)
     if right.type.kind is Kind.LIST:
         message = "`contains` tests one item, and its right side is a list"
-        return values.error("T7", message, node.right.span)
+        return values.error("T7", message, node.right.span, "test each item, joined with `and`")
     if item.kind is Kind.BLOB or not rules.compatible(item, right.type):
         message = f"{left.type} cannot contain {show_type(right.type)}"
         return values.error("T7", message, node.span)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from omnigraph.ir import expr as ir
 from omnigraph.ir import query as irq
-from omnigraph.lang.diagnostics import suggest
+from omnigraph.lang.diagnostics import offer
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.check import assign, rules
 from omnigraph.lang.gq.check.scope import (
@@ -112,7 +112,7 @@ class PatternChecker:
         if types is None:
             catalog = self.ctx.catalog
             known = [t.name for t in catalog.nodes] + [i.name for i in catalog.interfaces]
-            hint = suggest(name, known)
+            hint = offer(name, known)
             if catalog.edge(name) is not None:
                 edge = name[:1].lower() + name[1:]
                 hint = f"`{name}` is an edge; walk it with `$a {edge} $b`"
@@ -148,7 +148,7 @@ class PatternChecker:
             return self.ctx.error(code, found.message, field.name.span, found.hint)
         if found.type.kind is Kind.BLOB:
             message = f"blob property `{field.name.text}` cannot be matched"
-            return self.ctx.error("T3", message, field.name.span)
+            return self.ctx.error("T3", message, field.name.span, "match another property")
         values = PatternValues(self.ctx, self.scope)
         prop = ir.Property(name, found.name, found.type)
         if found.type.kind is Kind.LIST:
@@ -205,7 +205,7 @@ class PatternChecker:
         var = self.scope.vars.get(text)
         if isinstance(var, EdgeVar):
             message = f"`${text}` is an edge, and an edge leads from node to node"
-            return self.ctx.error("T23", message, name.span)
+            return self.ctx.error("T23", message, name.span, "name the node at this end")
         if isinstance(var, ValueVar) or (var is None and text in self.scope.values):
             message = f"the name `{text}` is taken by a value"
             return self.ctx.error("T26", message, name.span, "choose another name")
@@ -250,10 +250,10 @@ class PatternChecker:
             return True
         if name.text in (node.src.text, node.dst.text):
             message = f"`${name.text}` names an end of this edge; it needs a distinct name"
-            self.ctx.error(code, message, name.span)
+            self.ctx.error(code, message, name.span, "choose another name")
             return False
         if name.text in self.scope.vars or name.text in self.scope.values:
-            self.ctx.error(code, f"the name `{name.text}` is taken", name.span)
+            self.ctx.error(code, f"the name `{name.text}` is taken", name.span, "choose another")
             return False
         return True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from omnigraph.ir import expr as ir
 from omnigraph.ir import query as irq
-from omnigraph.lang.diagnostics import Report, suggest
+from omnigraph.lang.diagnostics import Report, offer
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.check.scope import Context, Scope
 from omnigraph.lang.gq.check.stages import StageChecker
@@ -74,7 +74,7 @@ def _param_type(ctx: Context, node: ast.TypeRef) -> ValueType | None:
         return ctx.error("T27", message, node.span)
     kind = _SCALARS.get(node.name)
     if kind is None:
-        hint = suggest(node.name, [*_SCALARS, "Vector"])
+        hint = offer(node.name, [*_SCALARS, "Vector"])
         return ctx.error("T27", f"there is no parameter type `{node.name}`", node.span, hint)
     if node.is_list:
         return ValueType(Kind.LIST, node.nullable, item=kind)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-from omnigraph.lang.diagnostics import Report, Span, suggest
+from omnigraph.lang.diagnostics import Report, Span, offer
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.check import rules
 from omnigraph.lang.gq.names import names_in
@@ -166,9 +166,9 @@ def _missing(
         message = f"{_join(without)} {verb} no property `{name}`"
         return Missing("T35", message, "bind the narrower type")
     word = "type" if isinstance(var, NodeVar) else "edge"
-    known = {p.name for table in tables for p in table.properties}
+    known = {"id", *(p.name for table in tables for p in table.properties)}
     owners = _join(table.name for table in tables)
-    return Missing("T6", f"{word} {owners} has no property `{name}`", suggest(name, known))
+    return Missing("T6", f"{word} {owners} has no property `{name}`", offer(name, known))
 
 
 def _join(names: Iterable[str]) -> str:

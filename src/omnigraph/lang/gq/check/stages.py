@@ -11,7 +11,7 @@ from __future__ import annotations
 from omnigraph.ir import expr as ir
 from omnigraph.ir import query as irq
 from omnigraph.ir.fold import children, contains, parts
-from omnigraph.lang.diagnostics import first_hint, suggest
+from omnigraph.lang.diagnostics import first_hint, offer
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.check.operators import identity
 from omnigraph.lang.gq.check.patterns import PatternChecker
@@ -61,7 +61,7 @@ class ColumnValues(Values):
         if node.name in self.scope.values:
             return super().word(node)
         names = [*self.columns, *self.scope.values]
-        hint = first_hint(self.scope.hidden.get(node.name), suggest(node.name, names))
+        hint = first_hint(self.scope.hidden.get(node.name), offer(node.name, names))
         return self.error("T33", f"there is no column `{node.name}`", node.span, hint)
 
 
@@ -194,7 +194,8 @@ class StageChecker:
         if not found.type.is_orderable:
             code = _ORDER_CODES.get(found.type.kind, "T43")
             message = f"results cannot be ordered by {show_kind(found.type)}"
-            return self.ctx.error(code, message, node.expr.span)
+            hint = "order by a property: `$w.since`" if code == "T23" else None
+            return self.ctx.error(code, message, node.expr.span, hint)
         settled = self._settle(found, node.expr, "order")
         return None if settled is None else irq.OrderKey(settled, self._descends(node))
 

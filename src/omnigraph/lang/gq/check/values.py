@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from omnigraph.ir import expr as ir
-from omnigraph.lang.diagnostics import Span, first_hint, suggest
+from omnigraph.lang.diagnostics import Span, first_hint, offer, suggest
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.check import calls, operators, rules, search
 from omnigraph.lang.gq.check.scope import (
@@ -112,7 +112,8 @@ class Values:
             return None
         constants = [item for item in items if isinstance(item, ir.Literal)]
         if len(constants) < len(items):
-            return self.error("T28", "a list holds constants only", node.span)
+            hint = "declare the list as a parameter, such as `$items: [String]`"
+            return self.error("T28", "a list holds constants only", node.span, hint)
         if any(item.type.kind is Kind.LIST for item in constants):
             return self.error("T28", "lists do not nest", node.span)
         if any(item.value is None for item in constants):
@@ -146,7 +147,7 @@ class Values:
     def _unbound_hint(self, name: str) -> str | None:
         known = [f"${each}" for each in (*self.scope.vars, *self.ctx.params)]
         bare = f"write it without the dollar sign: `{name}`" if name in self.scope.values else None
-        return first_hint(self.scope.hidden.get(name), bare, suggest(f"${name}", known))
+        return first_hint(self.scope.hidden.get(name), bare, offer(f"${name}", known))
 
     def property(self, node: ast.Property) -> ir.Property | None:
         found = self._find(node, "T6")
@@ -163,9 +164,8 @@ class Values:
             return None
         if var is None or isinstance(var, ValueVar):
             what = "is a number" if var else "is not bound"
-            return self.error(
-                code, f"variable `${name}` {what}", node.var.span, self._unbound_hint(name)
-            )
+            hint = f"use it alone: `${name}`" if var else self._unbound_hint(name)
+            return self.error(code, f"variable `${name}` {what}", node.var.span, hint)
         found = find_property(self.ctx, var, node.name.text)
         if isinstance(found, Missing):
             own = code if found.code == "T6" else found.code

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from omnigraph.ir.query import Direction, EdgeStep
-from omnigraph.lang.diagnostics import first_hint, suggest
+from omnigraph.lang.diagnostics import first_hint, offer
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.check.scope import Context, EdgeVar, NodeVar, Scope, Unknown
 from omnigraph.lang.gq.syntax.expressions import WORD_OPERATORS
@@ -71,7 +71,7 @@ def _report_unknown_edge(ctx: Context, node: ast.Traversal, name: ast.Name) -> N
             f"to compare values, put the left side in parentheses: "
             f"`(${node.src.text}) {name.text} ${node.dst.text}`"
         )
-    hint = first_hint(as_filter, suggest(name.text, known))
+    hint = first_hint(as_filter, offer(name.text, known))
     ctx.error("T4", f"there is no edge `{name.text}`", name.span, hint)
 
 
@@ -146,11 +146,12 @@ def _report_no_option(
             return
     if node.src.text == node.dst.text:
         message = f"no node has {shown} to itself, because its ends are of different types"
-        ctx.error("T5", message, node.span)
+        ctx.error("T5", message, node.span, "use two variables, one for each end")
         return
     left = _spell(src_types) if src_types else "any node"
     right = _spell(dst_types) if dst_types else "any node"
-    ctx.error("T5", f"{shown} does not lead from {left} to {right}", node.span)
+    hint = _edge_hint(ctx, src_types or dst_types or ())
+    ctx.error("T5", f"{shown} does not lead from {left} to {right}", node.span, hint)
 
 
 def _spell(types: tuple[str, ...]) -> str:

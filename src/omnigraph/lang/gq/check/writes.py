@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from omnigraph.ir import expr as ir
 from omnigraph.ir import query as irq
-from omnigraph.lang.diagnostics import Span, suggest
+from omnigraph.lang.diagnostics import Span, offer
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.check.assign import check_value
 from omnigraph.lang.gq.check.scope import EDGE_ENDS, Context, Scope
@@ -36,7 +36,7 @@ class WriteValues(Values):
             return ir.Param(node.name, self.ctx.params[node.name])
         message = f"`${node.name}` is not a parameter of this query"
         return self.error(
-            "T14", message, node.span, suggest(f"${node.name}", _spelled(self.ctx.params))
+            "T14", message, node.span, offer(f"${node.name}", _spelled(self.ctx.params))
         )
 
     def word(self, node: ast.Word) -> ir.Expr | None:
@@ -49,7 +49,7 @@ class WriteValues(Values):
             return None
         if found.type.kind is Kind.BLOB:
             message = f"blob property `{node.name}` cannot be used in an expression"
-            return self.error("T11", message, node.span)
+            return self.error("T11", message, node.span, "find the row by another property")
         return found
 
 
@@ -74,7 +74,7 @@ def unknown_property(ctx: Context, table: Table, name: str, span: Span) -> None:
     if isinstance(table, EdgeType):
         known += ["from", "to"]
     message = f"type `{table.name}` has no property `{name}`"
-    ctx.error("T11", message, span, suggest(name, known))
+    ctx.error("T11", message, span, offer(name, known))
 
 
 def check_statement(ctx: Context, node: ast.Statement) -> irq.Statement | None:
@@ -102,7 +102,7 @@ def _table(ctx: Context, name: ast.Name) -> Table | None:
     edge = catalog.edge(name.text)
     if edge is not None and edge.name == name.text:
         return edge
-    hint = suggest(name.text, [t.name for t in catalog.tables()])
+    hint = offer(name.text, [t.name for t in catalog.tables()])
     if catalog.interface(name.text) is not None:
         hint = "an interface holds no rows; name one of the types that implement it"
     return ctx.error("T10", f"there is no node or edge type `{name.text}`", name.span, hint)
@@ -125,7 +125,8 @@ def _given(
 ) -> dict[str, ast.Field]:
     """Fields by name. Nothing at all, and the same property twice, are mistakes."""
     if not fields:
-        ctx.error("T10", f"this {verb} of `{owner.text}` sets nothing", owner.span)
+        message = f"this {verb} of `{owner.text}` sets nothing"
+        ctx.error("T10", message, owner.span, "name at least one property: `{ property: value }`")
     given: dict[str, ast.Field] = {}
     for field in fields:
         if field.name.text in given:

@@ -26,6 +26,7 @@ from omnigraph.lang.gq.syntax.lexer import END, INT, TYPE, VAR, WORD, Token
 SECTIONS = frozenset({"match", "return", "with", "having", "order", "limit", "offset"})
 STATEMENTS = frozenset({"insert", "update", "delete", "upsert"})
 MAX_HOPS = 2**31 - 1
+_CLAUSE_FORM = "a clause is `$x: Type`, `$x edge $y`, a condition, or `not { … }`"
 
 Item = TypeVar("Item")
 
@@ -84,6 +85,7 @@ class ClauseReader(ExpressionReader):
 
     def clause(self) -> ast.Clause:
         start = self.token.start
+        self.form = _CLAUSE_FORM
         if self.token.kind is WORD and self.ahead(1).kind == "{":
             if self.accept_word("not"):
                 return ast.Negation(self.clauses("not")).at(self.since(start))

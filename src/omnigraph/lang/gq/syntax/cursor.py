@@ -1,5 +1,8 @@
 """A place in the token list, and the ways in which a parser moves it.
 
+`form` is how the construct at hand is written; whoever starts to read one sets it, and a finding
+that has no better advice shows it.
+
 Guarantees: the cursor never leaves the list; a failure is reported once, where it happened, and
 then raised as `Abandon` so that the nearest list of clauses or statements can go on after it.
 Deliberately absent: the grammar.
@@ -15,6 +18,8 @@ from omnigraph.lang.gq.syntax.lexer import END, TYPE, VAR, WORD, Token, tokenize
 MAX_DEPTH = 64
 """How deep expressions and blocks may nest. Far more than people write, and far less than what
 would exhaust the interpreter's stack in any later stage."""
+
+QUERY_FORM = "a query is written `query name($param: Type) { … }`"
 
 _OPEN = frozenset("{([")
 _CLOSE = frozenset("})]")
@@ -32,6 +37,7 @@ class Cursor:
         self.tokens, self.comments = tokenize(report)
         self.at = 0
         self.depth = 0
+        self.form = QUERY_FORM
 
     @property
     def token(self) -> Token:
@@ -75,7 +81,7 @@ class Cursor:
     def unexpected(self, wanted: str, hint: str | None = None) -> NoReturn:
         """Report that something else stands here, and give up."""
         token = self.token
-        hint = hint or _case_hint(wanted, token)
+        hint = hint or _case_hint(wanted, token) or self.form
         self.fail(f"expected {wanted}, found {describe(token)}", token.span, hint=hint)
 
     def fail(

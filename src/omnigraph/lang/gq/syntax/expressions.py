@@ -168,7 +168,7 @@ class ExpressionReader(Cursor):
             item = self.expression(UNARY)
             self.height += 1
             return ast.Negative(item).at(self.since(token.start))
-        hint = "a type name is not a value" if kind is TYPE else None
+        hint = _type_hint(token, self.tokens[self.at - 1]) if kind is TYPE else None
         return self.unexpected("an expression", hint)
 
     def _variable(self) -> ast.Expr:
@@ -265,3 +265,11 @@ class ExpressionReader(Cursor):
         """A name node from a word, type or variable token."""
         text = token.text[1:] if token.kind is VAR else token.text
         return ast.Name(text).at(Span(token.start, token.end))
+
+
+def _type_hint(token: Token, before: Token) -> str:
+    """People walk an edge by the name that the schema gives it."""
+    if before.kind is VAR:
+        edge = token.text[0].lower() + token.text[1:]
+        return f"an edge is walked with a small first letter: `{before.text} {edge} …`"
+    return "a type name is not a value"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from omnigraph.lang.diagnostics import Report
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.syntax.clauses import STATEMENTS
-from omnigraph.lang.gq.syntax.cursor import Abandon, describe
+from omnigraph.lang.gq.syntax.cursor import QUERY_FORM, Abandon, describe
 from omnigraph.lang.gq.syntax.lexer import (
     END,
     INT,
@@ -72,6 +72,7 @@ class Parser(StageReader, StatementReader):
 
     def _query(self) -> ast.Query:
         start = self.token.start
+        self.form = QUERY_FORM
         self.expect_word("query", "to start a query")
         name = self.name(self.expect(WORD, "for the query"))
         params = self._params()
@@ -151,7 +152,8 @@ class Parser(StageReader, StatementReader):
         elif self.token.kind is WORD and self.token.text in STATEMENTS:
             body = ast.Write(self.statements(owner))
         else:
-            self.unexpected("`match`, `insert`, `update`, `upsert` or `delete`")
+            hint = "a query reads with `match { … } return { … }`, or writes with statements"
+            self.unexpected("`match`, `insert`, `update`, `upsert` or `delete`", hint)
         body.at(self.since(start))
         self._close(owner)
         return body
@@ -161,4 +163,5 @@ class Parser(StageReader, StatementReader):
         if token.kind is WORD and token.text in STATEMENTS:
             message = f"a query either reads or writes, found {describe(token)} after a `match`"
             self.fail(message, token.span, hint="make it two queries")
+        self.form = "close the query with `}`; a query ends with `return` or its last statement"
         self.expect("}", f"to close query `{owner}`")

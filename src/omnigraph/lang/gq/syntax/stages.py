@@ -8,11 +8,18 @@ Deliberately absent: which names a stage can see.
 from __future__ import annotations
 
 from omnigraph.lang.gq import ast
-from omnigraph.lang.gq.syntax.clauses import SECTIONS, ClauseReader
+from omnigraph.lang.gq.syntax.clauses import ClauseReader
 from omnigraph.lang.gq.syntax.expressions import MAX_U64
 from omnigraph.lang.gq.syntax.lexer import INT, VAR, WORD, Token
 
 _TAIL = frozenset({"having", "order", "offset", "limit"})
+_SELECT_FORM = "values are written `{ $x.name, count($y) as friends }`"
+_TAIL_FORMS = {
+    "having": "a condition on groups is written `having { friends > 3 }`",
+    "order": "keys are separated by commas: `order { $x.age desc, $x.name }`",
+    "offset": "write `offset 10`, or `offset $n` with a parameter `$n: I64`",
+    "limit": "write `limit 10`, or `limit $n` with a parameter `$n: I64`",
+}
 
 
 class _Tail:
@@ -51,14 +58,14 @@ class StageReader(ClauseReader):
     def _select(self) -> ast.Select:
         token = self.token
         if token.kind is not WORD or token.text not in ("return", "with"):
-            hint = "a read ends with `return { … }`" if token.text in SECTIONS | {"}"} else None
-            self.unexpected("`return` or `with`", hint)
+            self.unexpected("`return` or `with`", "a read ends with `return { … }`")
         self.take()
+        self.form = _SELECT_FORM
         distinct = self.accept_word("distinct") is not None
         opened = self.token
         items = self.block(token.text, self._projection, comma=True)
         if not items and not self.report.has_errors:
-            self.fail(f"`{token.text}` needs at least one value", opened.span)
+            self.fail(f"`{token.text}` needs at least one value", opened.span, hint=self.form)
         keyword: ast.SelectKeyword = "with" if token.text == "with" else "return"
         return ast.Select(keyword, distinct, items).at(self.since(token.start))
 
@@ -73,6 +80,7 @@ class StageReader(ClauseReader):
     def _tail_part(self, tail: _Tail) -> None:
         token = self.take()
         keyword = token.text
+        self.form = _TAIL_FORMS[keyword]
         if getattr(tail, keyword) is not None:
             self.fail(f"`{keyword}` is given twice", token.span, hint="keep one of them")
         if keyword == "having":
@@ -93,7 +101,7 @@ class StageReader(ClauseReader):
     def _order(self, token: Token) -> ast.Order:
         keys = self.block("order", self._order_key, comma=True)
         if not keys and not self.report.has_errors:
-            self.fail("`order` needs at least one key", token.span)
+            self.fail("`order` needs at least one key", token.span, hint=self.form)
         return ast.Order(keys).at(self.since(token.start))
 
     def _order_key(self) -> ast.OrderKey:

@@ -13,6 +13,12 @@ from omnigraph.lang.gq.syntax.cursor import Abandon
 from omnigraph.lang.gq.syntax.lexer import END, TYPE, WORD
 
 POLICIES = ("update", "replace", "nothing", "error")
+_FORMS = {
+    "insert": "an insert is written `insert Type { property: value, … }`",
+    "upsert": "an upsert is written `upsert Type { property: value, … } on conflict update`",
+    "update": "an update is written `update Type set { property: value, … } where condition`",
+    "delete": "a delete is written `delete Type where condition`",
+}
 
 
 class StatementReader(ClauseReader):
@@ -41,6 +47,7 @@ class StatementReader(ClauseReader):
 
     def _statement(self) -> ast.Statement:
         token = self.take()
+        self.form = _FORMS[token.text]
         kind = self.name(self.expect(TYPE, f"after `{token.text}`"))
         statement: ast.Statement
         if token.text == "insert":
