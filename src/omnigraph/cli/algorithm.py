@@ -7,18 +7,8 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.apps import new_app
-from omnigraph.cli.options import (
-    Actor,
-    AsJson,
-    AtCommit,
-    AtTag,
-    AtTime,
-    AtVersion,
-    BranchOption,
-    Store,
-    parse_time,
-)
-from omnigraph.cli.pipeline import Conf, Master, Remote, spark_settings
+from omnigraph.cli.options import Actor, AsJson, BranchOption, State, Store
+from omnigraph.cli.pipeline import OnSpark
 from omnigraph.cli.targets import Targeted, open_graph
 
 app = new_app()
@@ -26,6 +16,7 @@ app = new_app()
 
 @app.command(cls=Targeted)
 def algorithm(
+    *,
     graph: Store,
     name: Annotated[
         str,
@@ -54,13 +45,8 @@ def algorithm(
     ] = None,
     limit: Annotated[int, typer.Option(metavar="N", help="Print at most so many rows.")] = 1000,
     branch: BranchOption = "main",
-    commit: AtCommit = None,
-    version: AtVersion = None,
-    at: AtTime = None,
-    tag: AtTag = None,
-    master: Master = None,
-    remote: Remote = None,
-    conf: Conf = None,
+    state: State,
+    on_spark: OnSpark,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
@@ -75,15 +61,13 @@ def algorithm(
         sources=tuple(sources or ()),
         directed=not undirected,
         rounds=rounds,
-        spark=spark_settings(master, remote, conf),
+        spark=on_spark.settings(),
     )
     opened = open_graph(graph, branch, actor=actor, read_only=write is None, spark=True)
     if write is not None:
         print_write(opened.write_algorithm(name, write, options), as_json=as_json)
         return
-    frame = opened.algorithm(
-        name, options, commit=commit, version=version, at=parse_time(at), tag=tag
-    )
+    frame = opened.algorithm(name, options, **state.chosen())
     rows = [row.asDict() for row in frame.orderBy("type", "id").limit(limit).collect()]
     if as_json:
         print_json({"rows": rows})

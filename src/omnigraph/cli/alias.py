@@ -11,8 +11,8 @@ import typer
 
 from omnigraph.cli import invocation, suggesting
 from omnigraph.cli.apps import new_app
+from omnigraph.cli.asking import Params, ParamsFile, RowFormat
 from omnigraph.cli.options import AsJson
-from omnigraph.cli.query import Params, ParamsFile, RowFormat
 from omnigraph.cli.targets import Targeted, open_graph, operator
 from omnigraph.errors import EngineUnavailableError, InvalidArgumentError, NotFoundError
 

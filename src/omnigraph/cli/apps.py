@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from omnigraph.cli.bundles import spread
 from omnigraph.cli.values import Quick
 
 
@@ -13,7 +14,8 @@ class _App(typer.Typer):
     """A Typer application whose commands start quickly."""
 
     def command(self, name: str | None = None, *, cls: Any = None, **settings: Any) -> Any:
-        return super().command(name, cls=cls or Quick, **settings)
+        register = super().command(name, cls=cls or Quick, **settings)
+        return lambda function: register(spread(function))
 
 
 def new_app(help: str | None = None, **settings: Any) -> typer.Typer:

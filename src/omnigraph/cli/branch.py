@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from omnigraph.cli.apps import new_app
-from omnigraph.cli.deciding import (
-    ConflictsFile,
-    Granularity,
-    Resolutions,
-    Strategy,
-    TypeStrategy,
-    decisions,
-)
-from omnigraph.cli.options import (
-    Actor,
-    AsJson,
-    AtCommit,
-    AtTag,
-    AtTime,
-    AtVersion,
-    Store,
-    Yes,
-    parse_time,
-)
-from omnigraph.cli.pipeline import Conf, Master, Remote, spark_for
+from omnigraph.cli.deciding import Deciding
+from omnigraph.cli.options import Actor, AsJson, Message, State, Store, Yes
+from omnigraph.cli.pipeline import OnSpark
 from omnigraph.cli.targets import Listing, Targeted, ask_consent, open_graph
 from omnigraph.cli.terminal import echo
 
@@ -40,15 +24,13 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the branch.")
 
 @app.command(cls=Targeted)
 def create(
+    *,
     graph: Store,
     name: Name,
     start: Annotated[
         str, typer.Option("--from", metavar="BRANCH", help="Branch to begin on.")
     ] = "main",
-    commit: AtCommit = None,
-    version: AtVersion = None,
-    at: AtTime = None,
-    tag: AtTag = None,
+    state: State,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
@@ -56,7 +38,7 @@ def create(
     from omnigraph.cli.rendering import print_json
 
     opened = open_graph(graph, start, actor=actor)
-    opened.create_branch(name, commit=commit, version=version, at=parse_time(at), tag=tag)
+    opened.create_branch(name, **state.chosen())
     if as_json:
         print_json({"branch": name, "from": start})
     else:
@@ -117,47 +99,37 @@ def delete(
 
 @app.command(cls=Targeted)
 def merge(
+    *,
     graph: Store,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="Branch to merge.")],
     into: Annotated[str, typer.Option(metavar="BRANCH", help="Branch to merge it into.")] = "main",
     preview: Annotated[
         bool, typer.Option("--preview", help="Show what would change; write nothing.")
     ] = False,
-    strategy: Strategy = "fail",
-    type_strategy: TypeStrategy = None,
-    granularity: Granularity = "property",
-    resolutions: Resolutions = None,
-    conflicts: ConflictsFile = None,
+    deciding: Deciding,
+    conflicts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write conflicts there, to be edited.")
+    ] = None,
     delete_branch: Annotated[
         bool, typer.Option("--delete-branch", help="Delete the source after the merge.")
     ] = False,
-    message: Annotated[str, typer.Option("--message", "-m", metavar="TEXT", help="Why.")] = "",
+    message: Message = "",
     engine: Annotated[
         str | None,
         typer.Option(
             metavar="NAME", help="Where to compare tables: embedded or spark; default: by size."
         ),
     ] = None,
-    master: Master = None,
-    remote: Remote = None,
-    conf: Conf = None,
+    on_spark: OnSpark,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
     """Merge a branch into another, as one commit."""
     from omnigraph.cli import merging
-    from omnigraph.cli.files import read_text
 
-    spark = spark_for(engine or "", master, remote, conf)
+    spark = on_spark.started(engine)
     opened = open_graph(graph, into, actor=actor, read_only=preview, spark=spark is not None)
-    choices = merging.Choices(
-        strategy,
-        merging.by_type(type_strategy or []),
-        granularity,
-        read_text(resolutions) if resolutions else None,
-        engine,
-        spark,
-    )
+    choices = {**deciding.decisions(), "engine": engine, "spark": spark}
     if preview:
         merging.show_preview(opened, source, choices, conflicts, as_json=as_json)
     else:
@@ -174,15 +146,13 @@ def merge(
 
 @app.command(cls=Targeted)
 def rebase(
+    *,
     graph: Store,
     name: Name,
     onto: Annotated[
         str, typer.Option(metavar="BRANCH", help="Branch to put its commits on.")
     ] = "main",
-    strategy: Strategy = "fail",
-    type_strategy: TypeStrategy = None,
-    granularity: Granularity = "property",
-    resolutions: Resolutions = None,
+    deciding: Deciding,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
@@ -190,8 +160,8 @@ def rebase(
     from omnigraph.cli.commit import record
     from omnigraph.cli.rendering import print_json
 
-    decided = decisions(strategy, type_strategy, granularity, resolutions)
-    commits = open_graph(graph, name, actor=actor).rebase(onto, **decided)
+    opened = open_graph(graph, name, actor=actor)
+    commits = opened.rebase(onto, **deciding.decisions())
     if as_json:
         print_json({"branch": name, "onto": onto, "commits": [record(each) for each in commits]})
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omnigraph.cli.apps import new_app
-from omnigraph.cli.changing import Kinds, Operations, Types
+from omnigraph.cli.changing import PageSize, PageToken, Wanted
 from omnigraph.cli.options import AsJson, BranchOption, Store
 from omnigraph.cli.targets import Targeted, open_graph
 from omnigraph.cli.terminal import echo
@@ -21,6 +21,7 @@ app = new_app("Follow what happens to a graph.")
 
 @app.command(cls=Targeted)
 def poll(
+    *,
     graph: Store,
     branch: BranchOption = "main",
     start: Annotated[
@@ -29,56 +30,46 @@ def poll(
     cursor: Annotated[
         str | None, typer.Option(metavar="CURSOR", help="Go on from where this was given out.")
     ] = None,
-    page_token: Annotated[
-        str | None,
-        typer.Option(metavar="TOKEN", help="Print exactly the one page that this continues."),
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many changes a page holds.")] = 1000,
-    kind: Kinds = None,
-    type_: Types = None,
-    op: Operations = None,
+    page_token: PageToken = None,
+    limit: PageSize = 1000,
+    wanted: Wanted,
     as_json: AsJson = False,
 ) -> None:
     """Print the changes of a branch commit by commit, then the cursor to go on from."""
-    from omnigraph.operations.diff import filter_of
-
-    opened = open_graph(graph, branch, read_only=True)
-    wanted = filter_of(kind or [], type_ or [], op or [])
+    opened, filter = open_graph(graph, branch, read_only=True), wanted.filter()
     page = opened.poll_changes(
-        wanted, start=start, cursor=cursor, page_token=page_token, limit=limit
+        filter, start=start, cursor=cursor, page_token=page_token, limit=limit
     )
     _print_page(page, as_json=as_json)
     while page_token is None and page.next_page_token is not None:
-        page = opened.poll_changes(wanted, page_token=page.next_page_token, limit=limit)
+        page = opened.poll_changes(filter, page_token=page.next_page_token, limit=limit)
         _print_page(page, as_json=as_json)
 
 
 @app.command(cls=Targeted)
 def baseline(
+    *,
     graph: Store,
     branch: BranchOption = "main",
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the state there; else to standard output."),
     ] = None,
-    kind: Kinds = None,
-    type_: Types = None,
-    op: Operations = None,
+    wanted: Wanted,
     as_json: AsJson = False,
 ) -> None:
     """Write a whole state as JSONL, then the cursor that goes on from exactly there."""
     import json
 
+    from omnigraph.cli.files import require_place
     from omnigraph.operations.baseline import terminal
-    from omnigraph.operations.diff import filter_of
 
-    opened = open_graph(graph, branch, read_only=True)
-    wanted = filter_of(kind or [], type_ or [], op or [])
+    opened, filter = open_graph(graph, branch, read_only=True), wanted.filter()
     if out is None:
-        for record in opened.baseline(wanted):
+        for record in opened.baseline(filter):
             echo(json.dumps(record, ensure_ascii=False))
         return
-    captured = opened.install_baseline(out, wanted)
+    captured = opened.install_baseline(require_place(out), filter)
     if as_json:
         echo(json.dumps(terminal(captured)))
     else:

@@ -7,28 +7,47 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from omnigraph.cli.bundles import Bundle
 from omnigraph.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from omnigraph.model.change import Change
+    from omnigraph.model.change import Change, ChangeFilter
     from omnigraph.model.feed import Block, FeedPage
 
-Kinds = Annotated[
-    list[str] | None,
-    typer.Option("--kind", metavar="KIND", help="Only `node` or `edge`; may be repeated."),
+
+@dataclass(frozen=True)
+class Wanted(Bundle):
+    """Which changes are shown: all, unless these say otherwise."""
+
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", metavar="KIND", help="Only `node` or `edge`; may be repeated."),
+    ] = None
+    type_: Annotated[
+        list[str] | None,
+        typer.Option("--type", metavar="TYPE", help="Only this type; may be repeated."),
+    ] = None
+    op: Annotated[
+        list[str] | None,
+        typer.Option("--op", metavar="OP", help="Only `insert`, `update` or `delete`; repeatable."),
+    ] = None
+
+    def filter(self) -> ChangeFilter:
+        from omnigraph.operations.diff import filter_of
+
+        return filter_of(self.kind or [], self.type_ or [], self.op or [])
+
+
+PageToken = Annotated[
+    str | None,
+    typer.Option(metavar="TOKEN", help="Print exactly the one page that this continues."),
 ]
-Types = Annotated[
-    list[str] | None,
-    typer.Option("--type", metavar="TYPE", help="Only this type; may be repeated."),
-]
-Operations = Annotated[
-    list[str] | None,
-    typer.Option("--op", metavar="OP", help="Only `insert`, `update` or `delete`; repeatable."),
-]
+PageSize = Annotated[int, typer.Option(min=1, help="How many changes a page holds.")]
 
 _MARKS = {"insert": "+", "update": "~", "delete": "-"}
 

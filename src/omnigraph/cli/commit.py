@@ -8,21 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnigraph.cli.apps import new_app
-from omnigraph.cli.changing import Kinds, Operations, Types
-from omnigraph.cli.deciding import (
-    Granularity,
-    Resolutions,
-    Strategy,
-    TypeStrategy,
-    decisions,
-)
-from omnigraph.cli.options import (
-    Actor,
-    AsJson,
-    BranchOption,
-    Store,
-    parse_time,
-)
+from omnigraph.cli.changing import PageSize, PageToken, Wanted
+from omnigraph.cli.deciding import Deciding
+from omnigraph.cli.options import Actor, AsJson, BranchOption, Message, Store, parse_time
 from omnigraph.cli.targets import Listing, Targeted, open_graph
 from omnigraph.cli.terminal import echo
 
@@ -32,7 +20,6 @@ if TYPE_CHECKING:
 app = new_app("Look at history, undo and repeat commits.")
 
 CommitId = Annotated[str, typer.Argument(metavar="ID", help="Its id, or the beginning of it.")]
-Message = Annotated[str, typer.Option("--message", "-m", metavar="TEXT", help="Why.")]
 
 
 @app.command("list", cls=Listing)
@@ -83,30 +70,24 @@ def show(
 
 @app.command(cls=Targeted)
 def changes(
+    *,
     graph: Store,
     commit: CommitId,
     branch: BranchOption = "main",
-    page_token: Annotated[
-        str | None,
-        typer.Option(metavar="TOKEN", help="Print exactly the one page that this continues."),
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many changes a page holds.")] = 1000,
-    kind: Kinds = None,
-    type_: Types = None,
-    op: Operations = None,
+    page_token: PageToken = None,
+    limit: PageSize = 1000,
+    wanted: Wanted,
     as_json: AsJson = False,
 ) -> None:
     """Show what a commit changed, compared with its first parent."""
     from omnigraph.cli.changing import print_array, print_change, print_changes_page
-    from omnigraph.operations.diff import filter_of
 
-    opened = open_graph(graph, branch, read_only=True)
-    wanted = filter_of(kind or [], type_ or [], op or [])
+    opened, filter = open_graph(graph, branch, read_only=True), wanted.filter()
     if page_token is not None:
-        page = opened.commit_changes_page(commit, wanted, page_token=page_token, limit=limit)
+        page = opened.commit_changes_page(commit, filter, page_token=page_token, limit=limit)
         print_changes_page(page, as_json=as_json)
         return
-    found = opened.commit_changes(commit, wanted)
+    found = opened.commit_changes(commit, filter)
     if as_json:
         print_array("changes", found)
         return
@@ -116,38 +97,34 @@ def changes(
 
 @app.command(cls=Targeted)
 def revert(
+    *,
     graph: Store,
     commit: CommitId,
     branch: BranchOption = "main",
-    strategy: Strategy = "fail",
-    type_strategy: TypeStrategy = None,
-    granularity: Granularity = "property",
-    resolutions: Resolutions = None,
+    deciding: Deciding,
     message: Message = "",
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
     """Undo what a commit of the branch did, as a new commit."""
-    decided = decisions(strategy, type_strategy, granularity, resolutions)
+    decided = deciding.decisions()
     made = open_graph(graph, branch, actor=actor).revert(commit, message=message, **decided)
     _print_made(made, as_json=as_json)
 
 
 @app.command("cherry-pick", cls=Targeted)
 def cherry_pick(
+    *,
     graph: Store,
     commit: CommitId,
     branch: BranchOption = "main",
-    strategy: Strategy = "fail",
-    type_strategy: TypeStrategy = None,
-    granularity: Granularity = "property",
-    resolutions: Resolutions = None,
+    deciding: Deciding,
     message: Message = "",
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
     """Do on the branch what a commit of another branch did there."""
-    decided = decisions(strategy, type_strategy, granularity, resolutions)
+    decided = deciding.decisions()
     made = open_graph(graph, branch, actor=actor).cherry_pick(commit, message=message, **decided)
     _print_made(made, as_json=as_json)
 

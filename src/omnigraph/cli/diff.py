@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from omnigraph.cli.apps import new_app
-from omnigraph.cli.changing import Kinds, Operations, Types
+from omnigraph.cli.asking import EngineName
+from omnigraph.cli.changing import Wanted
 from omnigraph.cli.options import AsJson, Store
-from omnigraph.cli.pipeline import Conf, Master, Remote, spark_for
-from omnigraph.cli.query import EngineName
+from omnigraph.cli.pipeline import OnSpark
 from omnigraph.cli.targets import Targeted, open_graph
+from omnigraph.errors import CommitNotFoundError
 
 app = new_app()
 
@@ -20,28 +22,38 @@ _STATE = "a branch, branch@version, a tag, or a commit"
 
 @app.command(cls=Targeted)
 def diff(
+    *,
     graph: Store,
     before: Annotated[str, typer.Argument(metavar="FROM", help=f"The older state: {_STATE}.")],
     after: Annotated[str, typer.Argument(metavar="TO", help="The newer state, likewise.")] = "main",
-    kind: Kinds = None,
-    type_: Types = None,
-    op: Operations = None,
+    wanted: Wanted,
     engine: EngineName = "embedded",
-    master: Master = None,
-    remote: Remote = None,
-    conf: Conf = None,
+    on_spark: OnSpark,
     as_json: AsJson = False,
 ) -> None:
     """Show which entities differ between two states."""
     from omnigraph.cli.changing import print_array, print_change
-    from omnigraph.operations.diff import filter_of
 
-    wanted = filter_of(kind or [], type_ or [], op or [])
-    spark = spark_for(engine, master, remote, conf)
+    spark = on_spark.started(engine)
     opened = open_graph(graph, read_only=True, spark=spark is not None)
-    changes = opened.diff(before, after, wanted, engine=engine, spark=spark)
+    try:
+        changes = opened.diff(before, after, wanted.filter(), engine=engine, spark=spark)
+    except CommitNotFoundError as error:
+        raise _clearer(error, (before, after)) from error
     if as_json:
         print_array("changes", changes)
         return
     for change in changes:
         print_change(change)
+
+
+def _clearer(error: CommitNotFoundError, words: Sequence[str]) -> CommitNotFoundError:
+    """A word is taken as a commit only when it is nothing else."""
+    for word in words:
+        if word.upper() == error.details.get("commit"):
+            return CommitNotFoundError(
+                f"There is no branch, tag or commit {word!r}.",
+                hint="List the branches, the tags or the commits to see which exist.",
+                commit=word,
+            )
+    return error

@@ -8,7 +8,7 @@ import typer
 
 from omnigraph.cli.apps import new_app
 from omnigraph.cli.options import Actor, AsJson, BranchOption, Message, Store
-from omnigraph.cli.pipeline import Conf, Master, Progress, Remote, listener, spark_settings
+from omnigraph.cli.pipeline import OnSpark, Progress, listener
 from omnigraph.cli.targets import Targeted, open_graph
 from omnigraph.cli.terminal import echo
 
@@ -17,6 +17,7 @@ app = new_app()
 
 @app.command(cls=Targeted)
 def embed(
+    *,
     graph: Store,
     types: Annotated[
         list[str] | None, typer.Option("--type", metavar="TYPE", help="Only this type; repeatable.")
@@ -33,9 +34,7 @@ def embed(
     engine: Annotated[str, typer.Option(metavar="NAME", help="embedded or spark.")] = "embedded",
     branch: BranchOption = "main",
     message: Message = "",
-    master: Master = None,
-    remote: Remote = None,
-    conf: Conf = None,
+    on_spark: OnSpark,
     progress: Progress = "auto",
     actor: Actor = None,
     as_json: AsJson = False,
@@ -44,9 +43,8 @@ def embed(
     from omnigraph.cli.rendering import print_json
     from omnigraph.cli.writes import load_record, print_write
 
-    on_spark = engine == "spark" and not dry_run
-    settings = spark_settings(master, remote, conf) if on_spark else None
-    opened = open_graph(graph, branch, actor=actor, read_only=dry_run, spark=on_spark)
+    settings = on_spark.settings() if engine == "spark" and not dry_run else None
+    opened = open_graph(graph, branch, actor=actor, read_only=dry_run, spark=settings is not None)
     if dry_run:
         due = opened.count_embed(
             types=types or (), select=select or (), everything=reembed_all, clean=clean

@@ -7,17 +7,8 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.apps import new_app
-from omnigraph.cli.options import (
-    AsJson,
-    AtCommit,
-    AtTag,
-    AtTime,
-    AtVersion,
-    BranchOption,
-    Store,
-    parse_time,
-)
-from omnigraph.cli.pipeline import Conf, Master, Progress, Remote, listener, spark_settings
+from omnigraph.cli.options import AsJson, BranchOption, State, Store
+from omnigraph.cli.pipeline import OnSpark, Progress, listener
 from omnigraph.cli.targets import Targeted, open_graph
 from omnigraph.cli.terminal import binary_output, echo
 from omnigraph.errors import InvalidArgumentError
@@ -27,6 +18,7 @@ app = new_app()
 
 @app.command(cls=Targeted)
 def export(
+    *,
     graph: Store,
     to: Annotated[
         str,
@@ -48,13 +40,8 @@ def export(
         bool, typer.Option("--overwrite", help="The place need not be empty.")
     ] = False,
     branch: BranchOption = "main",
-    commit: AtCommit = None,
-    version: AtVersion = None,
-    at: AtTime = None,
-    tag: AtTag = None,
-    master: Master = None,
-    remote: Remote = None,
-    conf: Conf = None,
+    state: State,
+    on_spark: OnSpark,
     progress: Progress = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -62,12 +49,9 @@ def export(
     from omnigraph.cli.rendering import print_json
 
     opened = open_graph(graph, branch, read_only=True, spark=engine == "spark")
-    at_time = parse_time(at)
     if to == "-":
         _require_lines(format, engine)
-        for piece in opened.export_lines(
-            types=types or (), commit=commit, version=version, at=at_time, tag=tag
-        ):
+        for piece in opened.export_lines(types=types or (), **state.chosen()):
             binary_output().write(piece)
         return
     result = opened.export(
@@ -76,11 +60,8 @@ def export(
         types=types or (),
         engine=engine,
         overwrite=overwrite,
-        commit=commit,
-        version=version,
-        at=at_time,
-        tag=tag,
-        spark=spark_settings(master, remote, conf),
+        **state.chosen(),
+        spark=on_spark.settings(),
         progress=listener(progress),
     )
     if as_json:

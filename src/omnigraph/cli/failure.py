@@ -8,12 +8,16 @@
                                            130  stopped with Ctrl-C
 
 Guarantees: errors go to standard error, so that standard output holds data alone; with `--json`
-an error is one JSON object, `{"error": {...}}`.
+an error is one JSON object, `{"error": {...}}`, also when the program was called wrongly.
 """
 
 from __future__ import annotations
 
+import errno
 import json
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
 
 from omnigraph import errors
 from omnigraph.cli.terminal import echo, styled
@@ -45,6 +49,31 @@ def exit_code(error: errors.OmniGraphError) -> int:
     return FAILED
 
 
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether a call asked for JSON; it may have been refused before that was understood."""
+    asked = ("--json", "--format=json")
+    return any(each in asked for each in arguments) or ("--format", "json") in pairwise(arguments)
+
+
+def from_system(error: OSError) -> errors.OmniGraphError:
+    """What the operating system refused about a file that somebody named."""
+    place = error.filename2 or error.filename
+    message = f"{place}: {error.strerror}." if place else f"{error.strerror or error}."
+    if error.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
+        return errors.StoragePermanentError(message)
+    return errors.InvalidArgumentError(message, hint="Check the path and who may use it.")
+
+
+def print_usage(error: Any, *, as_json: bool) -> None:
+    """Tell how the program is called, after it was called wrongly."""
+    if not as_json:
+        error.show()
+        return
+    called = error.ctx.command_path if getattr(error, "ctx", None) else "omnigraph"
+    hint = f"`{called} --help` shows how it is called."
+    print_failure(errors.InvalidArgumentError(error.format_message(), hint=hint), as_json=True)
+
+
 def print_failure(error: errors.OmniGraphError, *, as_json: bool) -> None:
     """Tell the reader what happened and what to do next."""
     echo(json.dumps({"error": error.to_dict()}) if as_json else _as_text(error), err=True)
@@ -55,7 +84,9 @@ def _as_text(error: errors.OmniGraphError) -> str:
     if isinstance(error, errors.SourceError) and error.diagnostics:
         lines = [_finding(each) for each in error.diagnostics]  # they say it all, with places
     if isinstance(error, errors.InvalidDataError):
-        lines += [f"  {each}" for each in error.violations]
+        told = [str(each) for each in error.violations]
+        if error.total > 1 or not all(each in error.message for each in told):
+            lines += [f"  {each}" for each in told]
         unlisted = error.total - len(error.violations)
         lines += [f"  and {unlisted} more"] if unlisted > 0 else []
         rules = error.details.get("rules") or {}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from omnigraph.errors import InvalidArgumentError
+from omnigraph.errors import InvalidArgumentError, SourceError
 
 
 def read_text(path: Path) -> str:
@@ -54,3 +57,24 @@ def require_file(path: Path) -> Path:
     if path.is_dir():
         raise InvalidArgumentError(f"{path} is a directory, not a file.")
     return path
+
+
+def require_place(path: Path) -> Path:
+    """The path, if a file could be written there."""
+    if path.is_dir():
+        raise InvalidArgumentError(f"{path} is a directory, not a file.")
+    if not path.parent.is_dir():
+        raise InvalidArgumentError(f"There is no folder {path.parent}.", hint="Make it first.")
+    return path
+
+
+@contextmanager
+def naming(file: Path | None) -> Iterator[None]:
+    """Findings in a text tell the file that it came from."""
+    try:
+        yield
+    except SourceError as error:
+        if file is None:
+            raise
+        named = [replace(each, file=each.file or str(file)) for each in error.diagnostics]
+        raise type(error)(error.message, diagnostics=named, hint=error.hint) from error

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.apps import new_app
-from omnigraph.cli.mutate import IdempotencyKey, IfCommit, Message
-from omnigraph.cli.options import Actor, AsJson, BranchOption, Start, Store, Yes
+from omnigraph.cli.options import Actor, AsJson, BranchOption, Once, Start, Store, Yes
 from omnigraph.cli.targets import Targeted, ask_consent, beginning, open_graph
 
 app = new_app()
@@ -17,18 +16,23 @@ app = new_app()
 
 @app.command(cls=Targeted)
 def ingest(
+    *,
     graph: Store,
     data: Annotated[
-        Path, typer.Option(metavar="FILE", help="Rows as JSONL envelopes, - for standard input.")
+        Path,
+        typer.Option(
+            metavar="FILE", help="JSONL, - for standard input; or with --type Parquet or Arrow."
+        ),
     ],
     mode: Annotated[
         str, typer.Option(metavar="MODE", help="append, merge or overwrite.")
     ] = "merge",
+    type: Annotated[
+        str | None, typer.Option(metavar="TYPE", help="Type of the rows of Parquet or Arrow.")
+    ] = None,
     branch: BranchOption = "main",
     start: Start = None,
-    message: Message = "",
-    if_commit: IfCommit = None,
-    idempotency_key: IdempotencyKey = None,
+    once: Once,
     yes: Yes = False,
     actor: Actor = None,
     as_json: AsJson = False,
@@ -44,11 +48,5 @@ def ingest(
     source = sys.stdin.buffer.read() if str(data) == "-" else require_file(data)
     opened = open_graph(graph, branch, actor=actor)
     with beginning(opened, start):
-        result = opened.ingest(
-            source,
-            mode,
-            message=message,
-            if_commit=if_commit,
-            idempotency_key=idempotency_key,
-        )
+        result = opened.ingest(source, mode, type=type, **once.conditions())
     print_write(result, as_json=as_json)

@@ -25,6 +25,7 @@ class Invocation:
 
     command: str = "omnigraph"
     options: dict[str, str | None] = field(default_factory=dict)
+    first: tuple[str, str] | None = None  # a word beside the graph: its place and what it says
     quiet: bool = False
     as_json: bool = False
     format: Format | None = None  # how a list of records is printed

@@ -8,9 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from omnigraph.cli.apps import new_app
-from omnigraph.cli.mutate import IdempotencyKey, IfCommit, Message
-from omnigraph.cli.options import Actor, AsJson, BranchOption, Start, Store, Yes
-from omnigraph.cli.pipeline import Conf, Master, Progress, Remote, listener, spark_settings
+from omnigraph.cli.options import Actor, AsJson, BranchOption, Once, Start, Store, Yes
+from omnigraph.cli.pipeline import OnSpark, Progress, listener
 from omnigraph.cli.targets import Targeted, ask_consent, beginning, open_graph
 from omnigraph.cli.terminal import echo
 
@@ -27,6 +26,7 @@ Data = Annotated[
 
 @app.command(cls=Targeted)
 def load(
+    *,
     graph: Store,
     data: Data,
     mode: Annotated[
@@ -58,12 +58,8 @@ def load(
     ] = False,
     branch: BranchOption = "main",
     start: Start = None,
-    message: Message = "",
-    if_commit: IfCommit = None,
-    idempotency_key: IdempotencyKey = None,
-    master: Master = None,
-    remote: Remote = None,
-    conf: Conf = None,
+    once: Once,
+    on_spark: OnSpark,
     progress: Progress = "auto",
     yes: Yes = False,
     actor: Actor = None,
@@ -75,7 +71,7 @@ def load(
 
     if mode == "overwrite":
         ask_consent(graph, "replace rows", yes=yes)
-    settings = spark_settings(master, remote, conf)
+    settings = on_spark.settings()
     if engine == "spark" and not settings.is_open:
         from omnigraph.engines.spark.session import get_session
 
@@ -93,9 +89,7 @@ def load(
             on_error=on_error,
             rejects=rejects,
             embed=embed,
-            message=message,
-            if_commit=if_commit,
-            idempotency_key=idempotency_key,
+            **once.conditions(),
             spark=settings,
             progress=listener(progress),
         )

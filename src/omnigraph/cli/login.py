@@ -53,13 +53,14 @@ def login(
 def logout(server: Server, as_json: AsJson = False) -> None:
     """Forget a server's token."""
     from omnigraph.cli.rendering import print_json
-    from omnigraph.config.credentials import write_token
+    from omnigraph.config.credentials import read_token, write_token
 
+    was_kept = read_token(server) is not None
     path = write_token(server, None)
     if as_json:
         print_json({"server": server, "credentials": str(path)})
     else:
-        echo(f"no token of {server} is kept")
+        echo(f"forgot the token of {server}" if was_kept else f"no token of {server} was kept")
 
 
 def _ask(server: str) -> str:

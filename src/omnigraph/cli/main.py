@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer._click.exceptions import ClickException
 from typer.core import TyperGroup
 from typer.main import get_command
 
@@ -20,7 +21,15 @@ import omnigraph
 from omnigraph import errors, logs
 from omnigraph.cli import interrupt, invocation
 from omnigraph.cli.apps import new_app
-from omnigraph.cli.failure import INTERRUPTED, exit_code, print_failure
+from omnigraph.cli.failure import (
+    FAILED,
+    INTERRUPTED,
+    exit_code,
+    from_system,
+    print_failure,
+    print_usage,
+    wants_json,
+)
 from omnigraph.cli.starting import as_program
 from omnigraph.cli.terminal import echo, note
 from omnigraph.cli.values import quickened
@@ -246,17 +255,29 @@ def run(arguments: Sequence[str]) -> int:
         from typer._completion_classes import completion_init
 
         completion_init()  # a shell is asking which words may come next
+    as_json = wants_json(arguments)
     try:
         with invocation.running():
-            get_command(app).main(list(arguments), prog_name="omnigraph")
+            code = get_command(app).main(
+                list(arguments), prog_name="omnigraph", standalone_mode=False
+            )
+            return code if isinstance(code, int) else 0
     except errors.OmniGraphError as error:
-        print_failure(error, as_json="--json" in arguments)
+        print_failure(error, as_json=as_json)
         return exit_code(error)
+    except ClickException as error:
+        print_usage(error, as_json=as_json)
+        return error.exit_code
+    except typer.Abort:
+        return FAILED
+    except OSError as error:
+        failure = from_system(error)
+        print_failure(failure, as_json=as_json)
+        return exit_code(failure)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except SystemExit as end:  # Typer ends a run this way, a successful one too
+    except SystemExit as end:  # of a reader that has gone away, or of a completion
         return end.code if isinstance(end.code, int) else int(end.code is not None)
-    return 0
 
 
 def main() -> None:

@@ -2,56 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.commit import record
+from omnigraph.cli.files import require_place
 from omnigraph.cli.rendering import print_json
 from omnigraph.cli.terminal import echo
-from omnigraph.errors import InvalidArgumentError, MergeConflictError
+from omnigraph.errors import MergeConflictError
 
 if TYPE_CHECKING:
-    from omnigraph.engines.spark.settings import SparkSettings
     from omnigraph.graph import Graph
     from omnigraph.model.conflict import MergeConflict
     from omnigraph.operations.merge import MergePreview
 
 
-@dataclass(frozen=True)
-class Choices:
-    """How conflicts are decided, as the command line says it."""
-
-    strategy: str
-    strategies: dict[str, str]
-    granularity: str
-    resolutions: str | None
-    engine: str | None = None
-    spark: SparkSettings | None = None
-
-    def as_arguments(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
-
-def by_type(pairs: Sequence[str]) -> dict[str, str]:
-    """`Person=ours` and the like, as a mapping."""
-    found = {}
-    for pair in pairs:
-        name, equals, side = pair.partition("=")
-        if not equals or not name:
-            raise InvalidArgumentError(
-                f"{pair!r} names no type and side.", hint="Write it as Person=ours."
-            )
-        found[name] = side
-    return found
-
-
 def show_preview(
-    graph: Graph, source: str, choices: Choices, file: Path | None, *, as_json: bool
+    graph: Graph, source: str, choices: Mapping[str, Any], file: Path | None, *, as_json: bool
 ) -> None:
     """Print what a merge would do."""
-    preview = graph.preview_merge(source, **choices.as_arguments())
+    preview = graph.preview_merge(source, **choices)
     _write_conflicts(preview.conflicts, file)
     if as_json:
         print_json(_preview_record(preview))
@@ -66,7 +38,7 @@ def show_preview(
 def run(
     graph: Graph,
     source: str,
-    choices: Choices,
+    choices: Mapping[str, Any],
     file: Path | None,
     *,
     delete_branch: bool,
@@ -75,12 +47,10 @@ def run(
 ) -> None:
     """Merge, and print what became of it."""
     try:
-        result = graph.merge(
-            source, **choices.as_arguments(), delete_branch=delete_branch, message=message
-        )
+        result = graph.merge(source, **choices, delete_branch=delete_branch, message=message)
     except MergeConflictError:
         if file is not None:
-            preview = graph.preview_merge(source, **choices.as_arguments())
+            preview = graph.preview_merge(source, **choices)
             _write_conflicts(preview.conflicts, file)
         raise
     if as_json:
@@ -106,7 +76,7 @@ def _write_conflicts(conflicts: Sequence[MergeConflict], file: Path | None) -> N
     from omnigraph.operations.merging.resolutions import write_conflicts
 
     if file is not None:
-        file.write_text(write_conflicts(conflicts), encoding="utf-8")
+        require_place(file).write_text(write_conflicts(conflicts), encoding="utf-8")
         echo(f"wrote {len(conflicts)} conflicts to {file}", err=True)
 
 

@@ -8,7 +8,7 @@ import typer
 
 from omnigraph.cli.apps import new_app
 from omnigraph.cli.options import Actor, AsJson, BranchOption, Store
-from omnigraph.cli.pipeline import Conf, Master, Remote, spark_settings
+from omnigraph.cli.pipeline import OnSpark
 from omnigraph.cli.targets import Targeted, open_graph
 from omnigraph.cli.terminal import echo, note
 
@@ -24,6 +24,7 @@ Types = Annotated[
 
 @app.command(cls=Targeted)
 def optimize(
+    *,
     graph: Store,
     branch: BranchOption = "main",
     types: Types = None,
@@ -34,18 +35,15 @@ def optimize(
     engine: Annotated[
         str, typer.Option(metavar="NAME", help="Who writes files: embedded or spark.")
     ] = "embedded",
-    master: Master = None,
-    remote: Remote = None,
-    conf: Conf = None,
+    on_spark: OnSpark,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
     """Compact files, restore index coverage, build missing indexes."""
     from omnigraph.cli.rendering import print_json
 
-    on_spark = engine == "spark" and not dry_run
-    settings = spark_settings(master, remote, conf) if on_spark else None
-    opened = open_graph(graph, branch, actor=actor, read_only=dry_run, spark=on_spark)
+    settings = on_spark.settings() if engine == "spark" and not dry_run else None
+    opened = open_graph(graph, branch, actor=actor, read_only=dry_run, spark=settings is not None)
     if dry_run:
         done = opened.plan_optimize(types=types, compact=not indexes_only)
     else:

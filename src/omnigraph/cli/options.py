@@ -6,12 +6,14 @@ Deliberately absent: which graph is meant; `targets` finds that out.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from omnigraph.cli import suggesting
+from omnigraph.cli.bundles import Bundle
 from omnigraph.errors import InvalidArgumentError
 
 Store = Annotated[
@@ -40,13 +42,50 @@ AtCommit = Annotated[
         "--commit", "--snapshot", metavar="ID", help="Commit, or the beginning of its id."
     ),
 ]
-AtVersion = Annotated[
-    int | None, typer.Option("--version", metavar="N", help="Version of the branch.")
-]
-AtTime = Annotated[
-    str | None, typer.Option("--at", metavar="TIME", help="Moment, as 2026-11-16T09:30:00Z.")
-]
-AtTag = Annotated[str | None, typer.Option("--tag", metavar="NAME", help="Tag.")]
+
+
+@dataclass(frozen=True)
+class State(Bundle):
+    """Which state of a branch is meant: its head, unless one of these says otherwise."""
+
+    commit: AtCommit = None
+    version: Annotated[
+        int | None, typer.Option("--version", metavar="N", help="Version of the branch.")
+    ] = None
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="TIME", help="Moment, as 2026-11-16T09:30:00Z.")
+    ] = None
+    tag: Annotated[str | None, typer.Option("--tag", metavar="NAME", help="Tag.")] = None
+
+    def chosen(self) -> dict[str, Any]:
+        """The state as a graph's methods take it."""
+        moment = parse_time(self.at)
+        return {"commit": self.commit, "version": self.version, "at": moment, "tag": self.tag}
+
+
+@dataclass(frozen=True)
+class Once(Bundle):
+    """Why a write is made, and when it must not be."""
+
+    message: Message = ""
+    if_commit: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Only while the branch stands at this commit."),
+    ] = None
+    idempotency_key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY", help="A repeated call with this key has the first one's outcome."
+        ),
+    ] = None
+
+    def conditions(self) -> dict[str, Any]:
+        """The conditions as a graph's methods take them."""
+        return {
+            "message": self.message,
+            "if_commit": self.if_commit,
+            "idempotency_key": self.idempotency_key,
+        }
 
 
 def parse_time(text: str | None) -> datetime | None:

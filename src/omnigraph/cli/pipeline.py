@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from omnigraph.cli import progress
+from omnigraph.cli.bundles import Bundle
 from omnigraph.cli.terminal import echo, note
 from omnigraph.progress import Progress as Moment
 
@@ -41,25 +42,34 @@ Progress = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class OnSpark(Bundle):
+    """Which Spark a command uses: what is named, else the resident session if there is one."""
+
+    master: Master = None
+    remote: Remote = None
+    conf: Conf = None
+
+    def settings(self) -> SparkSettings:
+        return spark_settings(self.master, self.remote, self.conf)
+
+    def started(self, engine: str | None) -> SparkSettings | None:
+        """The settings, with a session that runs already; None for another engine."""
+        if engine != "spark":
+            return None
+        from omnigraph.engines.spark.session import get_session
+
+        settings = self.settings()
+        get_session(settings)  # before the graph is opened: from a process that is still small
+        return settings
+
+
 def spark_settings(master: str | None, remote: str | None, conf: list[str] | None) -> SparkSettings:
-    """Which Spark a command uses: what was named, else the resident session if there is one."""
+    """Which Spark is meant by what was named."""
     from omnigraph.engines.spark.settings import parse_config, read_settings
 
     settings = read_settings(master, remote, parse_config(";".join(conf or ())))
     return _with_resident(settings) if settings.is_open else settings
-
-
-def spark_for(
-    engine: str, master: str | None, remote: str | None, conf: list[str] | None
-) -> SparkSettings | None:
-    """Which Spark a command uses, started already; None for another engine."""
-    if engine != "spark":
-        return None
-    from omnigraph.engines.spark.session import get_session
-
-    settings = spark_settings(master, remote, conf)
-    get_session(settings)  # before the graph is opened: from a process that is still small
-    return settings
 
 
 def _with_resident(settings: SparkSettings) -> SparkSettings:

@@ -5,16 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.apps import new_app
-from omnigraph.cli.options import (
-    AsJson,
-    AtCommit,
-    AtTag,
-    AtTime,
-    AtVersion,
-    BranchOption,
-    Store,
-    parse_time,
-)
+from omnigraph.cli.options import AsJson, BranchOption, State, Store
 from omnigraph.cli.targets import Listing, open_graph
 
 if TYPE_CHECKING:
@@ -25,20 +16,16 @@ app = new_app()
 
 @app.command(cls=Listing)
 def snapshot(
+    *,
     graph: Store,
     branch: BranchOption = "main",
-    commit: AtCommit = None,
-    version: AtVersion = None,
-    at: AtTime = None,
-    tag: AtTag = None,
+    state: State,
     as_json: AsJson = False,
 ) -> None:
     """Print what a snapshot holds."""
     from omnigraph.cli.rendering import print_json, print_records, print_remark
 
-    found = open_graph(graph, branch, read_only=True).snapshot(
-        commit=commit, version=version, at=parse_time(at), tag=tag
-    )
+    found = open_graph(graph, branch, read_only=True).snapshot(**state.chosen())
     types = _types(found)
     if as_json:
         print_json(

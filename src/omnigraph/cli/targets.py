@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from omnigraph.config.scope import Scope
     from omnigraph.graph import Graph
 
-_LEFT_OUT = "\0"  # no argument can be this
+LEFT_OUT = "\0"  # no argument can be this
 _ADDRESSES = ("store", "server", "cluster", "profile", "graph_id")
 
 
@@ -95,16 +95,21 @@ class Targeted(Quick):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if self._has_graph and not ctx.resilient_parsing and self._leaves_graph_out(ctx, args):
-            args = [_LEFT_OUT, *args]
+            args = [LEFT_OUT, *args]
         rest = super().parse_args(ctx, args)
-        if ctx.params.get("graph") == _LEFT_OUT:
+        if ctx.params.get("graph") == LEFT_OUT:
             ctx.params["graph"] = None
         return rest
 
-    def _leaves_graph_out(self, ctx: Any, args: list[str]) -> bool:
+    def split(self, ctx: Any, args: list[str]) -> tuple[dict[str, Any], list[str]]:
+        """The options and the words of a call, before anybody decides what the words mean."""
         parser = self.make_parser(ctx)
-        parser._args = []  # so that all words are left over, to be counted
+        parser._args = []  # so that all words are left over
         options, words, _ = parser.parse_args(list(args))
+        return options, words
+
+    def _leaves_graph_out(self, ctx: Any, args: list[str]) -> bool:
+        options, words = self.split(ctx, args)
         if "help" in options:
             return False
         if any(options.get(name) is not None for name in _ADDRESSES):
@@ -115,7 +120,9 @@ class Targeted(Quick):
         said = {name: ctx.params.pop(name, None) for name in _ADDRESSES if not self._owns(name)}
         quiet = bool(ctx.params.pop("quiet", False))
         as_json = bool(ctx.params.get("as_json"))
-        call = invocation.Invocation(ctx.command_path, said, quiet, as_json, self._format)
+        call = invocation.Invocation(
+            ctx.command_path, said, self._first_word(ctx), quiet, as_json, self._format
+        )
         invocation.begin(call)
         if not self.shows_progress:
             return super().invoke(ctx)
@@ -125,6 +132,13 @@ class Targeted(Quick):
         except KeyboardInterrupt:
             interrupt.tell()
             raise typer.Exit(interrupt.EXIT_CODE) from None
+
+    def _first_word(self, ctx: Any) -> tuple[str, str] | None:
+        for word in self._words[self._has_graph :]:
+            value = ctx.params.get(word.name)
+            if isinstance(value, str):
+                return word.metavar or word.name, value
+        return None
 
     def _owns(self, name: str) -> bool:
         return name not in {option.name for option in _options_of(_shared)}
@@ -179,7 +193,15 @@ def scope_of(graph: str | None) -> Scope:
     call = invocation.current()
     said = dict(call.options)
     said["graph"] = said.pop("graph_id", None)
-    call.scope = resolve_scope(operator(), Address(uri=graph, **said))
+    try:
+        call.scope = resolve_scope(operator(), Address(uri=graph, **said))
+    except InvalidArgumentError as error:
+        if error.details.get("missing") == "graph" and call.first is not None:
+            place, word = call.first
+            raise InvalidArgumentError(
+                f"No graph is named; {word!r} was taken as {place}.", hint=error.hint
+            ) from error
+        raise
     return call.scope
 
 

@@ -92,6 +92,7 @@ def resolve_scope(config: OperatorConfig, address: Address) -> Scope:
             "No graph is named.",
             hint="Give its address or --store, choose a --profile, or set defaults.store in "
             f"{config.path}.",
+            missing="graph",
         )
     return found
 

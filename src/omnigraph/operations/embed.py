@@ -83,6 +83,8 @@ class EmbedResult(WriteResult):
 def embed(context: Context, options: EmbedOptions) -> EmbedResult:
     """Bring vectors up to date, in one commit."""
     context.writable()
+    catalog = resolve(context.root, Target(options.branch)).catalog
+    _tables(catalog, options)  # says that there is nothing to embed, before a key is missed
     config = _config(options)
     if options.engine == SPARK:
         from omnigraph.operations.embed_on_spark import embed_on_spark

@@ -155,9 +155,7 @@ def _to_file(snapshot: Snapshot, tables: Sequence[TableType], address: str) -> d
     return rows
 
 
-def _as_lines(
-    snapshot: Snapshot, tables: Sequence[TableType]
-) -> Iterator[tuple[str, int, bytes]]:
+def _as_lines(snapshot: Snapshot, tables: Sequence[TableType]) -> Iterator[tuple[str, int, bytes]]:
     """Pieces of JSONL, each with its type and how many rows it holds."""
     total, done, size = _count(snapshot, tables), 0, 0
     for table in tables:

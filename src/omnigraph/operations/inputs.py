@@ -127,7 +127,8 @@ def _lines(data: str | bytes | bytearray | memoryview, type_name: str | None) ->
 def _required(type_name: str | None) -> str:
     if type_name is None:
         raise InvalidArgumentError(
-            "Rows do not say of which type they are.", hint="Name the type: type='Person'."
+            "Rows do not say of which type they are.",
+            hint="Name the type: type='Person', or --type Person.",
         )
     return type_name
 
@@ -150,7 +151,8 @@ def _read_file(path: Path, type_name: str | None, most: int) -> Part:
         raise InvalidArgumentError(f"The file {path} cannot be read: {error}.") from error
     raise InvalidArgumentError(
         f"The file {path} is of no kind that can be ingested.",
-        hint=f"Kinds are told by their endings: {', '.join(sorted(_LINES | _ARROW))}, .parquet.",
+        hint=f"Kinds are told by their endings: {', '.join(sorted(_LINES | _ARROW))}, .parquet. "
+        "CSV is for `load`, with the engine embedded if it is small.",
     )
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 from collections.abc import Iterable
 
-from omnigraph.errors import GraphMovedError
+from omnigraph.errors import GraphMovedError, GraphNotFoundError, InvalidArgumentError
 from omnigraph.history.log import Line
 from omnigraph.history.refs import MAIN, read_branch
 from omnigraph.operations.context import Context, check_actor, default_actor
@@ -37,6 +38,8 @@ def init_graph(
 
     catalog = pg.compile_schema(schema, file=file)
     context = _context(uri, actor, external_blobs, read_only=False)
+    if _is_in_a_file(context.root):
+        raise InvalidArgumentError(f"A graph is a folder, and {uri} is a file or below one.")
     create_graph(context.root, catalog, schema, context.actor)
     return context
 
@@ -51,6 +54,8 @@ def open_graph(
     """Open an existing graph. `external_blobs` are the places below which new blobs may refer to
     files outside of the graph; None: those that the environment names, or none."""
     context = _context(uri, actor, external_blobs, read_only=read_only)
+    if _is_in_a_file(context.root):
+        raise GraphNotFoundError(f"A graph is a folder, and {uri} is a file or below one.")
     if read_only:
         Line(context.root, MAIN)  # says clearly that there is no graph
     else:
@@ -78,6 +83,18 @@ def _context(
     if external_blobs is None:
         external_blobs = os.environ.get(EXTERNAL_VARIABLE, "").split()
     return Context(GraphRoot.at(uri, external_blobs), who, read_only)
+
+
+def _is_in_a_file(root: GraphRoot) -> bool:
+    """Whether there is a file where the folder should be, or on the way to it."""
+    if root.location.scheme != "file":
+        return False
+    try:
+        return not stat.S_ISDIR(os.stat(root.location.path).st_mode)
+    except NotADirectoryError:
+        return True
+    except OSError:
+        return False  # whoever uses the folder says what is wrong with it
 
 
 def recover(context: Context) -> None:

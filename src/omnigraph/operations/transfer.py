@@ -29,6 +29,7 @@ from omnigraph.operations.export import ExportOptions, export
 from omnigraph.operations.inspecting import schema_source
 from omnigraph.operations.load import EMBEDDED, LoadOptions, LoadResult, load
 from omnigraph.operations.opening import init_graph, open_graph
+from omnigraph.storage.inputs import output_address, output_exists
 from omnigraph.storage.manifest import DIRECTORY as MANIFESTS
 from omnigraph.storage.root import GraphRoot
 
@@ -56,10 +57,18 @@ def import_graph(
     if is_graph(source):
         return _from_graph(uri, str(source), schema, Target(branch), actor, engine, file)
     if schema is None:
+        if isinstance(source, str) and not _may_be_export(source):
+            raise InvalidArgumentError(
+                f"There is neither a graph nor an export at {source}.", hint="Check the address."
+            )
         raise InvalidArgumentError(
             "An export does not tell its schema.", hint="Give the schema of the export as well."
         )
     return _filled(uri, source, schema, actor, format, engine, file)
+
+
+def _may_be_export(source: str) -> bool:
+    return "*" in source or output_exists(output_address(source))
 
 
 def is_graph(source: Any) -> bool:

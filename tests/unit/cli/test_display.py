@@ -85,8 +85,12 @@ def test_a_terminal_is_not_ruled_by_data() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["commit", "list", "g", "--limit", "many"], 2, "'--limit'"),
-        (["commit", "list", "g", "--limit", "0"], 2, "greater than or equal to 1"),
+        (["commit", "list", "g", "--limit", "many"], 2, "'--limit': 'many' is not a whole number"),
+        (["commit", "list", "g", "--limit", "0"], 2, "0 is not at least 1"),
+        (["commit", "list", "g", "--json", "--limit", "x"], 2, '{"error": {"code": "invalid_arg'),
+        (["no", "--format", "json"], 2, "\"No such command 'no'."),
+        (["diff", "main"], 2, "No graph is named; 'main' was taken as FROM"),
+        (["query", "g", "-e", "x"], 2, "No graph is named; 'g' was taken as NAME"),
         (["query", "--store", "g", "-e", "x", "--format", "zebra"], 2, "'zebra' is not one of"),
         (["completion", "zebra"], 2, "'zebra' is not one of"),
         (["fmt"], 2, "Missing argument"),
@@ -102,5 +106,6 @@ def test_wrong_values_are_refused_as_ever(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path))
     assert main.run(words) == code
     assert said in capsys.readouterr().err

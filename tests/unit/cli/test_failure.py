@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph import errors
-from omnigraph.cli.failure import exit_code, print_failure
+from omnigraph.cli.failure import exit_code, from_system, print_failure, wants_json
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,39 @@ def test_violations_are_listed_and_the_rest_is_counted(capsys: pytest.CaptureFix
     told = capsys.readouterr().err.splitlines()
     assert told[1:3] == ["  Person.age: 9 is above 5.", "  and 2 more"]
     assert told[-1].startswith("hint: ")
+
+
+def test_a_violation_that_was_told_is_not_listed_again(capsys: pytest.CaptureFixture[str]) -> None:
+    one = errors.Violation("range", "9 is above 5.", type_name="Person", property="age")
+    print_failure(errors.InvalidDataError(f"{one}", violations=[one], total=1), as_json=False)
+    assert capsys.readouterr().err.count("9 is above 5") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (IsADirectoryError(21, "Is a directory", "half", None, "whole"), 2, "whole: Is a dir"),
+        (PermissionError(13, "Permission denied", "a.gq"), 2, "a.gq: Permission denied."),
+        (OSError(28, "No space left on device"), 1, "No space left on device."),
+    ],
+)
+def test_what_the_system_refuses_is_told_in_a_sentence(
+    error: OSError, code: int, said: str
+) -> None:
+    failure = from_system(error)
+    assert exit_code(failure) == code
+    assert failure.message.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--json"], True),
+        (["--format", "json"], True),
+        (["--format=json"], True),
+        (["--format", "jsonl"], False),
+        ([], False),
+    ],
+)
+def test_who_wants_json(arguments: list[str], expected: bool) -> None:
+    assert wants_json(arguments) is expected

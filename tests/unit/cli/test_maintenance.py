@@ -132,6 +132,7 @@ def test_blobs(uri: str, tmp_path: Path, capfdbinary: Any) -> None:
 
 def test_blob_stat(uri: str, told) -> None:
     shown = told("blob", "stat", "Person", "p02", "photo", "--store", uri)
+    assert shown == told("blob", "stat", "node", "Person", "p02", "photo", "--store", uri)
     assert (shown["kind"], shown["size"]) == ("managed", 2)
 
 

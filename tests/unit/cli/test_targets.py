@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import omnigraph
@@ -266,3 +268,49 @@ def test_lists_in_every_format(
     assert stream.column_names == file.column_names == header.split(",")
     assert said("--format", "kv").decode().startswith(header.split(",")[0])
     assert said("--format", "table") == said()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["query", "--store", "home/q.gq", "-e", ASK], 3, "a graph is a folder"),
+        (["query", "--store", "home/q.gq/x", "-e", ASK], 3, "a graph is a folder"),
+        (["init", "home/q.gq", "--schema", "home/s.pg"], 2, "a graph is a folder"),
+        (["query", "--store", "g", "--query", "home/bad.gq"], 8, "home/bad.gq:1:24: error"),
+        (["mutate", "--store", "g", "--query", "home/bad.gq"], 8, "home/bad.gq:1:24: error"),
+        (["diff", "g", "main", "nobody"], 3, "no branch, tag or commit 'nobody'"),
+        (["import", "new", "--from", "nowhere"], 2, "neither a graph nor an export at nowhere"),
+        (["changes", "baseline", "g", "--out", "home"], 2, "home is a directory"),
+        (["changes", "baseline", "g", "--out", "no/where"], 2, "There is no folder no"),
+        (["embed", "g"], 2, "No type has a property with @embed"),
+        (["ingest", "g", "--data", "home/rows.csv"], 2, "CSV is for `load`"),
+        (["blob", "get", "vertex", "Person", "Ada", "name", "--store", "g"], 2, "neither node"),
+        (["blob", "get", "edge", "Person", "Ada", "name", "--store", "g"], 2, "type of nodes"),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else None,
+)
+def test_what_is_not_what_it_should_be_is_told_in_a_sentence(
+    place: str, words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("home/s.pg").write_text(SCHEMA)
+    Path("home/bad.gq").write_text("query q() { match { $p Persn } }")
+    Path("home/rows.csv").write_text("name\nAda\n")
+    assert main.run(words) == code
+    assert said.lower() in capsys.readouterr().err.lower()
+
+
+def test_rows_of_a_named_type_are_ingested(place: str) -> None:
+    pq.write_table(pa.table({"name": ["Bo"]}), "people.parquet")
+    assert main.run(["ingest", "g", "--data", "people.parquet"]) == 2
+    assert main.run(["ingest", "g", "--data", "people.parquet", "--type", "Person"]) == 0
+    assert omnigraph.open(place, read_only=True).query(ASK).rows()[-1] == {"p.name": "Bo"}
+
+
+def test_a_token_is_kept_and_forgotten(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["login", "hub", "--token", "t", "--json"]) == 0
+    assert main.run(["logout", "hub"]) == 0
+    assert main.run(["logout", "hub"]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "forgot the token of hub",
+        "no token of hub was kept",
+    ]

@@ -18,8 +18,8 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.apps import new_app
+from omnigraph.cli.asking import RowFormat
 from omnigraph.cli.options import Actor, BranchOption, Store
-from omnigraph.cli.query import RowFormat
 from omnigraph.cli.targets import Interactive, open_graph
 
 app = new_app()
