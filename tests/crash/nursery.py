@@ -10,6 +10,7 @@ A child that does not end within two minutes is ended by SIGALRM, which the answ
 from __future__ import annotations
 
 import contextlib
+import copy
 import importlib
 import json
 import os
@@ -59,6 +60,7 @@ class Nursery:
     """The parent's end of a nursery."""
 
     def __init__(self, environ: dict[str, str] | None = None) -> None:
+        self._mutant = ""
         self._guard = threading.Lock()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.crash.nursery"],
@@ -69,21 +71,30 @@ class Nursery:
             env={**os.environ, "OMNIGRAPH_FAULTS": "", **(environ or {})},
         )
 
+    def planted(self, mutant: str) -> Nursery:
+        """The same nursery, in whose children this planted bug is switched on."""
+        other = copy.copy(self)
+        other._mutant = mutant
+        return other
+
     def run(self, what: str, *arguments: Any, faults: str = "") -> Ending:
         """Let a child call `tests.crash.calls.<what>(*arguments)` with these faults armed."""
         return self.run_all([call(what, *arguments, faults=faults)])[0]
 
     def run_all(self, calls: Sequence[Call]) -> list[Ending]:
         """The same for several children side by side."""
-        return [Ending(**said) for said in self._ask(calls)]
+        return [Ending(**said) for said in self._ask([self._marked(each) for each in calls])]
 
     def start(self, what: str, *arguments: Any) -> int:
         """Let a child begin, and do not wait for it; returns its process id."""
-        return int(self._ask({"start": call(what, *arguments)}))
+        return int(self._ask({"start": self._marked(call(what, *arguments))}))
 
     def bury(self, child: int) -> Ending:
         """Wait for a child that was started."""
         return Ending(**self._ask({"bury": child}))
+
+    def _marked(self, each: Call) -> Call:
+        return {**each, "mutant": self._mutant}
 
     def _ask(self, request: Any) -> Any:
         assert self._process.stdin is not None
@@ -123,10 +134,9 @@ def import_everything() -> None:
 
 def serve() -> None:
     from tests.crash import calls  # imports Lance, uses nothing
-    from tests.mutants.catalogue import apply_from_environment
+    from tests.mutants import catalogue  # noqa: F401  # children switch them on
 
     import_everything()
-    apply_from_environment()
     # Lance warns of any fork; one that comes before its first use is harmless.
     warnings.filterwarnings("ignore", message="lance is not fork-safe")
     started: dict[int, int] = {}
@@ -171,7 +181,9 @@ def live(calls: Any, request: Call, writer: int) -> None:
     signal.alarm(LIMIT_S)
     said: dict[str, Any] = {"answer": None, "error": ""}
     try:
-        with calls.armed(request["faults"]):
+        from tests.mutants.catalogue import applied
+
+        with applied(request["mutant"]), calls.armed(request["faults"]):
             said["answer"] = getattr(calls, request["what"])(*request["arguments"])
     except BaseException:  # noqa: BLE001  # whatever it was, the test must see it
         said["error"] = traceback.format_exc()

@@ -5,21 +5,14 @@ from __future__ import annotations
 import base64
 import random
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.crash.corrupting import control_objects, damages
-from tests.crash.nursery import Nursery, open_nursery
+from tests.crash.nursery import Nursery
 from tests.crash.sizes import FULL, note
 
 pytestmark = pytest.mark.crash
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with open_nursery() as nursery:
-        yield nursery
 
 
 class Museum:
@@ -95,7 +88,7 @@ def test_flipped_bytes_in_files_of_lance(museum: Museum) -> None:
         for path in sorted(museum._kept.rglob("*"), key=lambda path: path.stat().st_mtime_ns)
         if path.suffix in (".manifest", ".lance") and path.is_file()
     ]
-    tried = 400 if FULL else 24
+    tried = 200 if FULL else 24
     for _ in range(tried):
         path = chance.choice(files)
         at, mask = chance.randrange(1 << 20), 1 << chance.randrange(8)

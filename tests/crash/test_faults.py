@@ -7,14 +7,13 @@ succeeds. In `make test` each step meets one fault, in `make crash` all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from tests.crash.errands import Fault
-from tests.crash.nursery import Nursery, open_nursery
+from tests.crash.nursery import Nursery
 from tests.crash.sizes import FULL, note
 from tests.crash.sweep import Stage
 from tests.crash.test_sweep import QUICK, SWEPT
@@ -24,12 +23,6 @@ pytestmark = pytest.mark.crash
 # After these nobody has promised that it did not happen.
 UNCLEAR = ("CommitOutcomeUnknownError", "StorageUnknownError")
 FAULTS = list(Fault)
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with open_nursery() as nursery:
-        yield nursery
 
 
 @pytest.fixture

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.crash.isolating import judge
-from tests.crash.nursery import Nursery, open_nursery
+from tests.crash.nursery import Nursery
 from tests.crash.sizes import FULL, note
 from tests.isolation import Txn, find_anomalies
 
 HISTORIES = 120 if FULL else 30
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with open_nursery() as nursery:
-        yield nursery
 
 
 def judge_all(nursery: Nursery, folder: Path, seeds: range) -> None:

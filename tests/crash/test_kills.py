@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.crash.killing import KillLoop
-from tests.crash.nursery import Nursery, open_nursery
+from tests.crash.nursery import Nursery
 from tests.crash.sizes import KILL_CYCLES, note
 
 pytestmark = pytest.mark.crash
@@ -15,12 +14,6 @@ pytestmark = pytest.mark.crash
 FEW = 4
 LOT = 20
 LOTS = [range(start, min(start + LOT, KILL_CYCLES)) for start in range(0, KILL_CYCLES, LOT)]
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with open_nursery() as nursery:
-        yield nursery
 
 
 def kill_again_and_again(nursery: Nursery, folder: Path, cycles: range) -> None:

@@ -12,7 +12,6 @@ says; history is unbroken; and the graph can be written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -20,7 +19,7 @@ from uuid import uuid4
 import pytest
 from tests.crash.anytime import kill_somewhere
 from tests.crash.cases import Graph, run_case
-from tests.crash.nursery import Nursery, open_nursery
+from tests.crash.nursery import Nursery
 from tests.crash.sizes import FULL
 from tests.door import log_of, new_graph, pending, rows, write
 
@@ -117,12 +116,6 @@ QUICK = [
 ]
 
 
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with open_nursery() as nursery:
-        yield nursery
-
-
 @pytest.fixture
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.getbasetemp()
@@ -179,8 +172,8 @@ def test_kills_at_no_particular_instant(nursery: Nursery, folder: Path, tmp_path
     """Killed from outside, wherever it happens to be: also inside of Lance."""
     uri = str(folder / uuid4().hex)
     write(new_graph(uri), {"A": {"x": -1}, "B": {"y": -1}})
-    for round_number in range(40 if FULL else 8):
-        acknowledged = kill_somewhere(uri, tmp_path / f"said{round_number}", round_number)
+    for round_number in range(40):
+        acknowledged = kill_somewhere(nursery, uri, tmp_path / f"said{round_number}", round_number)
         root = GraphRoot.at(uri)
         sweep(root)
         shown: Any = rows(root)

@@ -1,24 +1,20 @@
-"""Planted bugs: each must be caught by the harness within fifty seeds.
-
-`make test` hunts every fourth of them, `make crash` all.
-"""
+"""Planted bugs: each must be caught by the harness within fifty seeds."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from tests.crash.sizes import FULL, note
+from tests.crash.nursery import Nursery
+from tests.crash.sizes import note
 from tests.mutants.catalogue import MUTANTS
 from tests.mutants.hunting import MOST_SEEDS, hunt
 
 pytestmark = pytest.mark.crash
 
-HUNTED = list(MUTANTS) if FULL else list(MUTANTS)[::4]
 
-
-def catch(name: str, folder: Path) -> None:
-    caught = hunt(name, folder)
+def catch(name: str, folder: Path, nursery: Nursery) -> None:
+    caught = hunt(name, folder, nursery)
     assert caught is not None, f"{name!r} lived through {MOST_SEEDS} seeds"
     mutant = MUTANTS[name]
     note(
@@ -34,9 +30,9 @@ def catch(name: str, folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", HUNTED)
-def test_every_planted_bug_is_caught(tmp_path: Path, name: str) -> None:
-    catch(name, tmp_path)
+@pytest.mark.parametrize("name", MUTANTS)
+def test_every_planted_bug_is_caught(nursery: Nursery, tmp_path: Path, name: str) -> None:
+    catch(name, tmp_path, nursery)
 
 
 def test_there_are_enough_of_every_kind() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.crash.nursery import Nursery, call, open_nursery
+from tests.crash.nursery import Nursery, call
+from tests.crash.sizes import FULL
 from tests.door import audit_rows, branch, log_of, new_graph, pending, rows, write
 
 from omnigraph.history.refs import list_branches, read_branch
@@ -14,11 +14,7 @@ from omnigraph.storage.root import GraphRoot
 
 pytestmark = pytest.mark.crash
 
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with open_nursery() as nursery:
-        yield nursery
+MANY = 300 if FULL else 100
 
 
 @pytest.fixture
@@ -73,7 +69,7 @@ def test_of_several_creators_of_one_name_one_wins(nursery: Nursery, root: GraphR
 
 
 # ledger: C01 C02
-@pytest.mark.parametrize("times", [20, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [20, pytest.param(MANY, marks=pytest.mark.slow)])
 def test_readers_see_whole_commits_only(nursery: Nursery, root: GraphRoot, times: int) -> None:
     calls = [
         call("write_often", root.uri, "main", times),

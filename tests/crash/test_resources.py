@@ -7,11 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.crash.nursery import ROOT, Nursery, open_nursery
+from tests.crash.nursery import ROOT, Nursery
 from tests.crash.scarcity import LARGE, count_rows
 from tests.crash.sizes import note
 from tests.crash.verbs import SCHEMA, envelopes
@@ -21,12 +20,6 @@ import omnigraph
 pytestmark = pytest.mark.crash
 
 SMALL = "size=4m"
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with open_nursery() as nursery:
-        yield nursery
 
 
 def may_mount(folder: Path) -> bool:

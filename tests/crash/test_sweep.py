@@ -8,12 +8,11 @@ outside of them fails the recording: so the windows that are crossed are all tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.crash.nursery import Nursery, open_nursery
+from tests.crash.nursery import Nursery
 from tests.crash.scenes import SCENES
 from tests.crash.sizes import FULL, note
 from tests.crash.sweep import AFTER, Stage, Window, sweep_once, sweep_twice
@@ -24,12 +23,6 @@ QUICK = ("verb load", "branch create", "deed keyed mutation")
 # The same steps as another scene that is swept.
 ALIKE = ("one table", "three tables", "merge", "schema", "keyed")
 SWEPT = [name for name in SCENES if name not in ALIKE]
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with open_nursery() as nursery:
-        yield nursery
 
 
 @pytest.fixture

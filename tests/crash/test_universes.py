@@ -11,11 +11,10 @@ One universe is one seed. A failure names its seed and the shortest program that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.crash.nursery import Nursery, open_nursery
+from tests.crash.nursery import Nursery
 from tests.crash.sizes import FULL, UNIVERSES, note
 from tests.universe.__main__ import try_seed
 from tests.universe.programs import LENGTH
@@ -28,12 +27,6 @@ SHORT = 17
 # In lots, so that several workers have something to do.
 LOT = 25
 LOTS = [range(start, min(start + LOT, UNIVERSES)) for start in range(FEW, UNIVERSES, LOT)]
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with open_nursery() as nursery:
-        yield nursery
 
 
 def play_all(seeds: range, folder: Path, nursery: Nursery) -> Counter[str]:

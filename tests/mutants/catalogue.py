@@ -1,13 +1,12 @@
 """Planted bugs: mutants of the code that keeps data safe, each switched on by its name.
 
 A mutant is a set of patches, applied from outside; nothing of it is in the program. `applied`
-switches one on for a block of this process, and the variable OMNIGRAPH_MUTANT for a nursery and all
-its children. Each says which check of the harness should notice it.
+switches one on for a block of this process, and `Nursery.planted` for a nursery's children. Each
+says which check of the harness should notice it.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -26,7 +25,6 @@ from omnigraph.plan import constraints, merging
 from omnigraph.storage import manifest
 from omnigraph.storage.holder import LockToken
 
-VARIABLE = "OMNIGRAPH_MUTANT"
 UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS = (
     "universe",
     "crash sweep",
@@ -356,10 +354,3 @@ def applied(name: str) -> Iterator[None]:
         for target, attribute, value in MUTANTS[name].patches() if name else ():
             stack.enter_context(patch.object(target, attribute, value))
         yield
-
-
-def apply_from_environment() -> None:
-    """Switch on what the variable names, for the life of this process."""
-    name = os.environ.get(VARIABLE, "")
-    for target, attribute, value in MUTANTS[name].patches() if name else ():
-        setattr(target, attribute, value)

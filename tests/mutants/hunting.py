@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from tests.crash.isolating import judge
 from tests.crash.killing import KillLoop
-from tests.crash.nursery import Nursery, open_nursery
+from tests.crash.nursery import Nursery
 from tests.crash.sweep import AFTER, Stage, sweep_once, sweep_twice
 from tests.mutants.catalogue import (
     ISOLATION,
@@ -23,7 +23,6 @@ from tests.mutants.catalogue import (
     SWEEP,
     TWICE,
     UNIVERSE,
-    VARIABLE,
     Mutant,
     applied,
 )
@@ -45,13 +44,12 @@ class Caught:
 Check = Callable[[int], None]
 
 
-def hunt(name: str, folder: Path) -> Caught | None:
+def hunt(name: str, folder: Path, healthy: Nursery) -> Caught | None:
     """The first seed at which the mutant's check fails, None if it never does."""
-    mutant = MUTANTS[name]
-    with open_nursery(**{VARIABLE: name}) as nursery, _here(mutant, name):
-        nursery.run(
-            "look", str(folder / "nowhere")
-        ).result()  # a nursery that fails catches nothing
+    mutant, nursery = MUTANTS[name], healthy.planted(name)
+    with _here(mutant, name):
+        # A nursery that fails catches nothing.
+        nursery.run("look", str(folder / "nowhere")).result()
         check: Check | None = None
         for seed in range(1, MOST_SEEDS + 1):
             try:
