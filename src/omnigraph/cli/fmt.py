@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -11,7 +11,7 @@ from omnigraph.cli.apps import new_app
 from omnigraph.cli.options import AsJson
 from omnigraph.cli.sources import STDIN, Language, find_sources, language_of
 from omnigraph.cli.terminal import echo
-from omnigraph.errors import InvalidArgumentError
+from omnigraph.errors import SourceError
 
 app = new_app()
 
@@ -34,30 +34,43 @@ def fmt(
     from omnigraph.cli.files import read_text
 
     if files == [STDIN]:
-        text = _format(read_text(STDIN), _required(language))
-        echo(text, nl=False)
+        _pass_on(read_text(STDIN), language_of(STDIN, language), check=check)
         return
+    # Everything is read before anything is written: wrong use changes nothing.
+    texts = [(path, language_of(path), read_text(path)) for path in find_sources(files)]
     changed: list[Path] = []
-    sources = find_sources(files)
-    for path in sources:
-        before = read_text(path)
-        after = _format(before, language_of(path), str(path))
+    unreadable: list[SourceError] = []
+    for path, own, before in texts:
+        try:
+            after = _format(before, own, str(path))
+        except SourceError as error:
+            unreadable.append(error)
+            continue
         if after != before:
             changed.append(path)
             if not check:
                 path.write_text(after, encoding="utf-8", newline="\n")
-    _print(changed, len(sources), check=check, as_json=as_json)
+    if changed or not unreadable:
+        _print(changed, len(texts), check=check, as_json=as_json)
+    if unreadable:
+        _refuse(unreadable)
     if check and changed:
         raise typer.Exit(1)
 
 
-def _required(language: Language | None) -> Language:
-    if language is None:
-        raise InvalidArgumentError(
-            "What comes from standard input has no name that says its language.",
-            hint="Add --language pg or --language gq.",
-        )
-    return language
+def _pass_on(text: str, language: Language, *, check: bool) -> None:
+    formatted = _format(text, language)
+    if not check:
+        echo(formatted, nl=False)
+    elif formatted != text:
+        echo("what came from standard input is not in style")
+        raise typer.Exit(1)
+
+
+def _refuse(unreadable: list[SourceError]) -> NoReturn:
+    """One failure that tells the findings of all files that cannot be read."""
+    found = [each for error in unreadable for each in error.diagnostics]
+    raise type(unreadable[0])(unreadable[0].message, diagnostics=found)
 
 
 def _format(text: str, language: Language, file: str | None = None) -> str:

@@ -42,7 +42,7 @@ class Origin(NamedTuple):
 def lint(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE...", help="Files (.pg, .gq) or directories."),
+        typer.Argument(metavar="FILE...", help="Files (.pg, .gq) or directories; - for stdin."),
     ] = None,
     query: Annotated[
         list[Path] | None,
@@ -56,13 +56,17 @@ def lint(
         typer.Option("--store", metavar="GRAPH", help="Check queries against a graph's schema."),
     ] = None,
     branch: BranchOption = "main",
+    language: Annotated[
+        Language | None, typer.Option(help="Language of what comes from standard input.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail too.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check schemas and queries, and say what is probably not meant."""
     sources = find_sources([*(files or []), *(query or [])])
-    schemas = [path for path in sources if language_of(path) is Language.SCHEMA]
-    queries = [path for path in sources if language_of(path) is Language.QUERY]
+    languages = {path: language_of(path, language) for path in sources}
+    schemas = [path for path in sources if languages[path] is Language.SCHEMA]
+    queries = [path for path in sources if languages[path] is Language.QUERY]
     checked = [_check_schema(path) for path in schemas]
     origin: Origin | None = None
     if queries and not _errors(checked):

@@ -39,12 +39,17 @@ def find_sources(paths: Sequence[Path]) -> list[Path]:
 def _below(folder: Path) -> list[Path]:
     files = [path for each in Language for path in folder.rglob(f"*.{each}") if path.is_file()]
     if not files:
-        raise InvalidArgumentError(f"There is no .pg or .gq file in {folder}.")
+        raise InvalidArgumentError(
+            f"There is no .pg or .gq file in {folder}.",
+            hint="Schemas end in .pg, files of queries in .gq.",
+        )
     return sorted(files)
 
 
-def language_of(path: Path) -> Language:
-    """The language of a file, by the ending of its name."""
+def language_of(path: Path, given: Language | None = None) -> Language:
+    """The language of a file, by the ending of its name; standard input must be told it."""
+    if path == STDIN:
+        return _required(given)
     try:
         return Language(path.suffix.removeprefix("."))
     except ValueError:
@@ -52,3 +57,12 @@ def language_of(path: Path) -> Language:
             f"{path} is neither a schema nor a file of queries.",
             hint="Schemas end in .pg, files of queries in .gq.",
         ) from None
+
+
+def _required(language: Language | None) -> Language:
+    if language is None:
+        raise InvalidArgumentError(
+            "What comes from standard input has no name that says its language.",
+            hint="Add --language pg or --language gq.",
+        )
+    return language

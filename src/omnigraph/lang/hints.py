@@ -50,7 +50,7 @@ HINTS: dict[str, str] = {
     # Schemas.
     "S001": "a declaration is `node Name { property: Type }` or `edge Name: From -> To`",
     "S007": "integers have at most 64 bits and floats end near 1e308",
-    "S002": "save the text as UTF-8",
+    "S002": "remove it, or put it into a string",
     "S103": "choose another name",
     "S104": _ONCE,
     "S107": "declare it: `interface Name { … }`",

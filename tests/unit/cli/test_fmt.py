@@ -43,6 +43,12 @@ def test_standard_input(
     assert main.run(["fmt", "-", "--language", "gq"]) == 0
     assert capsys.readouterr().out == PRETTY
     assert main.run(["fmt", "-"]) == 2
+    monkeypatch.setattr("sys.stdin", io.StringIO(UGLY))
+    assert main.run(["fmt", "-", "--language", "gq", "--check"]) == 1
+    assert "not in style" in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.StringIO(PRETTY))
+    assert main.run(["fmt", "-", "--language", "gq", "--check"]) == 0
+    assert capsys.readouterr().out == ""
 
 
 def test_what_cannot_be_read_stays_as_it_is(
@@ -52,6 +58,25 @@ def test_what_cannot_be_read_stays_as_it_is(
     assert main.run(["fmt", str(folder / "q.gq")]) == 8
     assert "error[Q000]" in capsys.readouterr().err
     assert (folder / "q.gq").read_text() == "query q( {"
+
+
+def test_one_unreadable_file_stops_no_other(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "a.pg").write_text("node A {")
+    (folder / "b.gq").write_text("query q( {")
+    assert main.run(["fmt", str(folder)]) == 8
+    told = capsys.readouterr()
+    assert told.out.count(": written") == 2
+    assert (folder / "q.gq").read_text() == PRETTY
+    assert f"{folder / 'a.pg'}:1:8: error[S006]" in told.err
+    assert f"{folder / 'b.gq'}:1:10: error[Q000]" in told.err
+
+
+def test_wrong_use_changes_nothing(folder: Path) -> None:
+    (folder / "x.txt").write_text("no schema")
+    assert main.run(["fmt", str(folder / "q.gq"), str(folder / "x.txt")]) == 2
+    assert (folder / "q.gq").read_text() == UGLY
 
 
 def test_an_empty_folder_is_wrong_use(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -41,6 +42,24 @@ def test_warnings_fail_when_asked(folder: Path, capsys: pytest.CaptureFixture[st
     assert main.run(arguments) == 0
     assert "warning[L203]" in capsys.readouterr().out
     assert main.run([*arguments, "--strict"]) == 8
+
+
+def test_standard_input(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["lint", "-", "--schema", str(folder / "s.pg")]
+    monkeypatch.setattr("sys.stdin", io.StringIO(BAD))
+    assert main.run([*arguments, "--language", "gq"]) == 8
+    assert "-:1:25: error[T1]" in capsys.readouterr().out
+    assert main.run(arguments) == 2
+    assert "hint: Add --language" in capsys.readouterr().err
+
+
+def test_empty_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "s.pg").write_text("")
+    (folder / "good.gq").write_text("")
+    assert main.run(["lint", str(folder)]) == 0
+    assert capsys.readouterr().out == "2 files checked, errors: 0, warnings: 0\n"
 
 
 def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

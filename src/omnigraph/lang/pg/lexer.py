@@ -116,7 +116,8 @@ def _skip_preamble(text: str, report: Report) -> int:
         text.encode()
     except UnicodeEncodeError as error:
         span = Span(error.start, error.end)
-        report.add("S002", "the text holds characters that are not valid Unicode", span)
+        message = "the text holds characters that are not valid Unicode"
+        report.add("S002", message, span, hint="save the text as UTF-8")
     return 1 if text.startswith("\ufeff") else 0
 
 

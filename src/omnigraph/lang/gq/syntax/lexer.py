@@ -111,7 +111,8 @@ def _skip_preamble(text: str, report: Report) -> int:
         text.encode()
     except UnicodeEncodeError as error:
         span = Span(error.start, error.end)
-        report.add("Q000", "the text holds characters that are not valid Unicode", span)
+        message = "the text holds characters that are not valid Unicode"
+        report.add("Q000", message, span, hint="save the text as UTF-8")
     return 1 if text.startswith("\ufeff") else 0
 
 
@@ -129,7 +130,7 @@ def _skip_stray(text: str, at: int, report: Report) -> int:
     assert found is not None  # the pattern's last branch takes any character
     shown = found.group()[:20].encode("ascii", "backslashreplace").decode()
     shown = shown if shown.isprintable() else repr(shown)[1:-1]
-    hint = _STRAY_HINTS.get(text[at])
+    hint = _STRAY_HINTS.get(text[at], "remove it, or put it into a string")
     report.add("Q000", f"`{shown}` has no place here", Span(at, found.end()), hint=hint)
     return found.end()
 
