@@ -116,6 +116,13 @@ CHANGES: dict[str, Change] = {
     "remove a key": _one(
         "node Spare { code: String @key", "node Spare { code: String", "OG-CD-107"
     ),
+    "remove an interface": Change(
+        (
+            ("interface Aged { age: I32? }\n", ""),
+            ("implements Named, Aged {", "implements Named {\n    age: I32?"),
+        ),
+        ("OG-CD-106", "OG-AD-109"),
+    ),
     "drop a type": Change(_DROPPED, ("OG-DS-103", "OG-DS-102")),
     "drop a type for good": Change(_DROPPED, ("OG-DS-103", "OG-DS-102"), allow_data_loss=True),
     "drop a property": _one("    nick: String?\n", "", "OG-DS-104"),

@@ -415,8 +415,11 @@ class Graph:
         allow_data_loss: bool = False,
         message: str = "",
         file: str | None = None,
+        engine: str | None = None,
+        spark: SparkSettings | None = None,
     ) -> SchemaChange:
-        """Make this the branch's schema, with all that its data needs, in one commit."""
+        """Make this the branch's schema, with all that its data needs, in one commit. Rows that
+        must be written are by the engine that is named, or on Spark where there are millions."""
         from omnigraph.operations import migrate
 
         return migrate.apply_schema(
@@ -426,6 +429,8 @@ class Graph:
             allow_data_loss=allow_data_loss,
             message=message,
             file=file,
+            engine=engine,
+            spark=spark,
         )
 
     def commits(self, filter: inspecting.CommitFilter | None = None) -> Iterator[Commit]:

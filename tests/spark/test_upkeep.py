@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import evolving
 from tests.unit.operations.test_embed import SCHEMA as DOCS
 from tests.unit.operations.test_embed import doc, docs, made
 
@@ -43,6 +44,21 @@ def test_executors_embed_what_is_missing_or_stale(
     assert graph.embed(engine="spark").commit is None
     assert graph.embed(engine="spark", clean=True).rows == {"Doc": 2}
     assert [row["vec"] for row in docs(graph).values()] == [None] * 3
+
+
+# ledger: T02
+def test_executors_give_tables_their_columns(tmp_path: Path) -> None:
+    here, there = (evolving.new_graph(str(tmp_path / name)) for name in ("here", "there"))
+    for name in ("several at once", "drop a property for good"):
+        change = evolving.CHANGES[name]
+        for graph, engine in ((here, "embedded"), (there, "spark")):
+            graph.create_branch(name.replace(" ", "-"))
+            branch = graph.on(name.replace(" ", "-"))
+            loss = change.allow_data_loss
+            assert branch.apply_schema(change.schema, allow_data_loss=loss, engine=engine).commit
+        assert evolving.content(branch) == evolving.content(here.on(branch.branch_name))
+        assert branch.apply_schema(change.schema, engine="spark").commit is None
+    assert there.verify().is_clean
 
 
 def test_executors_compact_and_build_indexes(tmp_path: Path) -> None:

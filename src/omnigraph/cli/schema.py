@@ -9,11 +9,12 @@ import typer
 
 from omnigraph.cli.apps import new_app
 from omnigraph.cli.options import Actor, AsJson, BranchOption, Store
+from omnigraph.cli.pipeline import Conf, Master, Remote, spark_settings
 from omnigraph.cli.targets import Targeted, open_graph
 from omnigraph.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from omnigraph.lang.pg.steps import MigrationPlan
+    from omnigraph.operations.migrate import SchemaPlan
 
 app = new_app("Show a graph's schema, and change it.")
 
@@ -57,9 +58,7 @@ def plan(
     if as_json:
         print_json(planned.to_dict())
         return
-    _print_plan(planned.plan)
-    for name, rows in planned.rows.items():
-        echo(f"{name} holds {rows} rows")
+    _print_planned(planned)
 
 
 @app.command(cls=Targeted)
@@ -69,26 +68,52 @@ def apply(
     branch: BranchOption = "main",
     allow_data_loss: AllowDataLoss = False,
     message: Annotated[str, typer.Option("--message", "-m", metavar="TEXT", help="Why.")] = "",
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Who writes rows: embedded or spark; without, spark where there are millions.",
+        ),
+    ] = None,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a new schema the branch's own, with all that its data needs, in one commit."""
+    """Make a new schema the branch's own, with all that its data needs, in one commit.
+
+    Shows the plan first, with the rows that it is about.
+    """
     from omnigraph.cli.files import read_text
     from omnigraph.cli.rendering import print_json
 
-    opened = open_graph(graph, branch, actor=actor)
+    text, name = read_text(schema), str(schema)
+    settings = spark_settings(master, remote, conf) if engine == "spark" else None
+    opened = open_graph(graph, branch, actor=actor, spark=engine == "spark")
+    planned = opened.plan_schema(text, allow_data_loss=allow_data_loss, file=name)
+    if planned.plan.supported and not as_json:
+        _print_planned(planned)
     change = opened.apply_schema(
-        read_text(schema), allow_data_loss=allow_data_loss, message=message, file=str(schema)
+        text,
+        allow_data_loss=allow_data_loss,
+        message=message,
+        file=name,
+        engine=engine,
+        spark=settings,
     )
     commit_id = change.commit.id if change.commit else None
     if as_json:
-        print_json({**change.plan.to_dict(), "graph_commit_id": commit_id})
+        counts = {"rows": planned.rows, "written": planned.written}
+        print_json({**change.plan.to_dict(), **counts, "graph_commit_id": commit_id})
         return
-    _print_plan(change.plan)
     echo(f"applied in commit {commit_id}" if commit_id else "the schema is accepted already")
 
 
-def _print_plan(plan: MigrationPlan) -> None:
-    for step in plan.steps:
+def _print_planned(planned: SchemaPlan) -> None:
+    for step in planned.plan.steps:
         mode = f", {step.mode}" if step.mode else ""
         echo(f"{step.tier:<12}{step.code}  {step.entity}: {step.message}{mode}")
+    for name, rows in planned.rows.items():
+        written = planned.written.get(name)
+        echo(f"{name} holds {rows} rows; {'all' if written else 'none'} of them must be written")

@@ -15,11 +15,10 @@ Deliberately absent: guessing. A change that the planner does not know is refuse
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from omnigraph import progress
 from omnigraph.commit.door import commit as publish
 from omnigraph.commit.door import commit_prepared
 from omnigraph.commit.genesis import SCHEMA_SOURCE, store_schema
@@ -30,14 +29,17 @@ from omnigraph.history.log import Line
 from omnigraph.history.refs import MAIN, read_branch
 from omnigraph.history.resolve import Target, head_snapshot, resolve
 from omnigraph.lang import pg
-from omnigraph.lang.pg.steps import DropMode, MigrationPlan, Step, StepKind, Tier
-from omnigraph.model.catalog import Catalog, EdgeType, NodeType
-from omnigraph.model.commit import Commit, CommitKind, Proposal, StagedWrite, TableUnchanged
+from omnigraph.lang.pg.steps import MigrationPlan, Tier
+from omnigraph.model.catalog import Catalog
+from omnigraph.model.commit import Commit, CommitKind, Proposal, TableUnchanged
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.operations.cleanup import purge
 from omnigraph.operations.context import Context
-from omnigraph.plan.checks import default_value
-from omnigraph.storage.staging import Stager
+from omnigraph.operations.reshaping import Choose, erased_types, reshapings, stage_reshaping
+from omnigraph.operations.spreading import spread_for
+
+if TYPE_CHECKING:
+    from omnigraph.engines.spark.settings import SparkSettings
 
 _ATTEMPTS = 5
 # In a commit's details: the tables of which older versions are removed at once.
@@ -47,14 +49,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SchemaPlan:
-    """What applying a schema would do. `rows` counts the stored rows of each type touched."""
+    """What applying a schema would do. `rows` counts the stored rows of each type touched, and
+    `written` those of them that must be written, in whole or in part."""
 
     plan: MigrationPlan
     catalog: Catalog
     rows: dict[str, int]
+    written: dict[str, int]
 
     def to_dict(self) -> dict[str, Any]:
-        return {**self.plan.to_dict(), "rows": self.rows, "schema_hash": self.catalog.hash}
+        counts = {"rows": self.rows, "written": self.written}
+        return {**self.plan.to_dict(), **counts, "schema_hash": self.catalog.hash}
 
 
 @dataclass(frozen=True)
@@ -86,10 +91,15 @@ def apply_schema(
     allow_data_loss: bool = False,
     message: str = "",
     file: str | None = None,
+    engine: str | None = None,
+    spark: SparkSettings | None = None,
 ) -> SchemaChange:
-    """Make this the branch's schema, with all that its data needs, in one commit."""
+    """Make this the branch's schema, with all that its data needs, in one commit. `engine` says
+    who writes rows; without one, Spark does where there are many."""
     root = context.writable().root
-    wish = _Wish(context, source, branch, allow_data_loss, message, file)
+    choose = partial(spread_for, context, engine, spark)
+    choose(0)  # refuses what is no engine, before anything is done
+    wish = _Wish(context, source, branch, allow_data_loss, message, file, choose)
     for attempt in range(_ATTEMPTS):
         try:
             if attempt < _ATTEMPTS - 1:
@@ -123,6 +133,7 @@ class _Wish:
     allow_data_loss: bool
     message: str
     file: str | None
+    choose: Choose
 
     def prepare(self, snapshot: Snapshot) -> _Prepared:
         """Plan, check the data, write the files; nothing of it is visible."""
@@ -135,7 +146,7 @@ class _Wish:
         counted = reserve_ids(root, snapshot.catalog, planned.catalog, actor)
         if counted.next_id != snapshot.catalog.next_id:  # other branches gave out ids meanwhile
             planned = self._plan(replace(snapshot, catalog=counted))
-        return _Prepared(planned.plan, _proposal(self.context, snapshot, planned, self.message))
+        return _Prepared(planned.plan, self._proposal(snapshot, planned))
 
     def carry_out_alone(self) -> tuple[_Prepared, Commit | None]:
         """The same while writers wait: the last resort where they were always faster."""
@@ -152,6 +163,26 @@ class _Wish:
 
     def _plan(self, snapshot: Snapshot) -> SchemaPlan:
         return _plan(snapshot, self.source, self.allow_data_loss, self.file)
+
+    def _proposal(self, snapshot: Snapshot, planned: SchemaPlan) -> Proposal:
+        root, branch_id = self.context.root, read_branch(self.context.root, snapshot.branch).id
+        staged = tuple(
+            stage_reshaping(root, branch_id, change, self.choose)
+            for change in reshapings(snapshot, planned.catalog, planned.plan)
+        )
+        store_schema(root, planned.catalog)
+        checked = {check.type_id for check in planned.plan.checks}
+        return Proposal(
+            base=snapshot,
+            staged=staged,
+            actor=self.context.actor,
+            kind=CommitKind.SCHEMA,
+            message=self.message,
+            requires=tuple(_unchanged(snapshot, table_id) for table_id in sorted(checked)),
+            schema_hash=planned.catalog.hash,
+            dropped=_dropped(snapshot, planned.catalog),
+            details=_details(snapshot, planned.plan),
+        )
 
 
 def _finished(
@@ -202,7 +233,12 @@ def _plan(snapshot: Snapshot, source: str, allow_data_loss: bool, file: str | No
         for table in snapshot.catalog.tables()
         if table.id in touched and (version := snapshot.table(table.id)) is not None
     }
-    return SchemaPlan(plan, desired, rows)
+    written = {
+        change.table.name: change.rows
+        for change in reshapings(snapshot, desired, plan)
+        if change.rows
+    }
+    return SchemaPlan(plan, desired, rows, written)
 
 
 def _refuse_unsupported(plan: MigrationPlan) -> None:
@@ -228,28 +264,10 @@ def _refuse_bad_data(snapshot: Snapshot, plan: MigrationPlan) -> None:
         )
 
 
-def _proposal(context: Context, snapshot: Snapshot, planned: SchemaPlan, message: str) -> Proposal:
-    stager = Stager(context.root, read_branch(context.root, snapshot.branch).id)
-    dropped = _dropped(snapshot, planned.catalog)
-    staged = tuple(_stage_tables(stager, snapshot, planned))
-    store_schema(context.root, planned.catalog)
-    checked = {check.type_id for check in planned.plan.checks}
-    return Proposal(
-        base=snapshot,
-        staged=staged,
-        actor=context.actor,
-        kind=CommitKind.SCHEMA,
-        message=message,
-        requires=tuple(_unchanged(snapshot, table_id) for table_id in sorted(checked)),
-        schema_hash=planned.catalog.hash,
-        dropped=dropped,
-        details=_details(snapshot, planned.plan),
-    )
-
-
 def _details(snapshot: Snapshot, plan: MigrationPlan) -> dict[str, Any]:
     details: dict[str, Any] = {"steps": [step.code for step in plan.steps]}
-    erased = [snapshot.tables[key].path for key in sorted(_erased(plan)) if key in snapshot.tables]
+    gone = sorted(key for key in erased_types(plan) if key in snapshot.tables)
+    erased = [snapshot.tables[key].path for key in gone]
     return {**details, _ERASES: erased} if erased else details
 
 
@@ -260,42 +278,3 @@ def _unchanged(snapshot: Snapshot, table_id: int) -> TableUnchanged:
 
 def _dropped(snapshot: Snapshot, desired: Catalog) -> tuple[int, ...]:
     return tuple(sorted(key for key in snapshot.tables if desired.table(key) is None))
-
-
-def _stage_tables(stager: Stager, snapshot: Snapshot, planned: SchemaPlan) -> Iterator[StagedWrite]:
-    """One staged write for each table whose data the new schema needs in another shape."""
-    for table in planned.catalog.tables():
-        version, before = snapshot.table(table.id), snapshot.catalog.table(table.id)
-        if version is None or before is None:
-            continue
-        fills = _fills(table, planned.plan.steps)
-        progress.report(f"reshape {table.name}", rows=version.rows)
-        if _widened(before, table) or table.id in _erased(planned.plan):
-            yield stager.reshape(table, version, fills)
-        elif {item.column for item in table.properties} - {
-            item.column for item in before.properties
-        }:
-            yield stager.add_columns(table, version, fills)
-
-
-def _widened(before: NodeType | EdgeType, after: NodeType | EdgeType) -> bool:
-    types = {item.id: item.type.to_arrow() for item in before.properties}
-    return any(
-        types.get(item.id, item.type.to_arrow()) != item.type.to_arrow()
-        for item in after.properties
-    )
-
-
-def _erased(plan: MigrationPlan) -> set[int]:
-    """The types of which something is removed for good."""
-    return {step.type_id for step in plan.steps if step.mode is DropMode.HARD}
-
-
-def _fills(table: NodeType | EdgeType, steps: tuple[Step, ...]) -> dict[str, Any]:
-    """The values that existing rows get in new columns."""
-    filled = {
-        step.property_id
-        for step in steps
-        if step.kind is StepKind.ADD_PROPERTY and step.backfill is not None
-    }
-    return {item.column: default_value(item) for item in table.properties if item.id in filled}

@@ -37,13 +37,20 @@ def build_columns(
     """A transaction that adds `fields`; `fills` gives the value of existing rows, if any."""
     files = dataset.get_fragments()
     if files and any(fills.get(field.name) is not None for field in fields):
-        filler = _filler(fields, fills)
-        merged = [fragment.merge_columns(filler, columns=[ID_COLUMN]) for fragment in files]
-        fragments, schema = [fragment for fragment, _ in merged], merged[0][1]
+        fragments, schema = fill_files(files, fields, fills)
     else:
         fragments, schema = [fragment.metadata for fragment in files], _extended(dataset, fields)
     operation = lance.LanceOperation.Merge(fragments, schema)
     return Transaction(read_version=dataset.version, operation=operation)
+
+
+def fill_files(
+    files: Sequence[Any], fields: Sequence[pa.Field], fills: Mapping[str, Any]
+) -> tuple[list[Any], Any]:
+    """Write columns beside those of some files: what the files are then, and the schema."""
+    filler = _filler(fields, fills)
+    merged = [file.merge_columns(filler, columns=[ID_COLUMN]) for file in files]
+    return [file for file, _ in merged], merged[0][1]
 
 
 def _extended(dataset: Any, fields: Sequence[pa.Field]) -> Any:
@@ -99,14 +106,19 @@ def _repeated(value: Any, field: pa.Field, count: int) -> pa.Array:
 
 
 def reshaped(
-    dataset: Any, schema: pa.Schema, fills: Mapping[str, Any], doomed: Addresses = _NONE
+    dataset: Any,
+    schema: pa.Schema,
+    fills: Mapping[str, Any],
+    doomed: Addresses = _NONE,
+    files: Sequence[Any] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """All rows of a dataset but those at `doomed`, in the columns of `schema`; `fills` gives the
-    value of new ones."""
+    """The rows of a dataset, or of some of its files, but those at `doomed`, in the columns of
+    `schema`; `fills` gives the value of new ones."""
     there = set(dataset.schema.names)
     new = [field for field in schema if field.name not in there]
     columns = [field.name for field in schema if field.name in there]
-    options = {"batch_size": _BATCH_ROWS, "scan_in_order": True, "with_row_address": True}
+    options: dict[str, Any] = {"batch_size": _BATCH_ROWS, "scan_in_order": True}
+    options |= {"with_row_address": True, "fragments": files}
     for batch in scan_whole(dataset, columns, **options):
         rows = pa.Table.from_batches([batch])
         if len(doomed):

@@ -129,21 +129,10 @@ def test_every_change_on_real_data(graph: Graph, name: str) -> None:
         assert content(graph, commit=old.commit_id) == before, "the past has changed"
 
 
-def test_every_code_that_can_be_applied_is_applied_here() -> None:
+def test_every_code_that_can_be_applied_is_applied_here_and_killed_in_crash() -> None:
     refused = {"OG-DS-101", "OG-ED-102", "OG-MF-106", "OG-VE-101", "OG-VE-102"}
-    # Removing an interface and changing the key of rows that are there have tests of their own.
-    elsewhere = {"OG-CD-106"}
     shown = {code for change in CHANGES.values() for code in change.codes}
-    assert shown | refused | elsewhere == set(codes.CHANGES)
-
-
-def test_removing_an_interface(graph: Graph) -> None:
-    before = content(graph)
-    text = BASE.replace("interface Aged { age: I32? }\n", "")
-    text = text.replace("implements Named, Aged {", "implements Named {\n    age: I32?")
-    done = graph.apply_schema(text)
-    assert "OG-CD-106" in {step.code for step in done.plan.steps}
-    assert content(graph) == before
+    assert shown | refused == set(codes.CHANGES)
 
 
 # ledger: T02

@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import evolving
 
 import omnigraph
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.graph import Graph
-from omnigraph.operations import maintain
+from omnigraph.operations import maintain, migrate
+from omnigraph.storage import backfilling
+from omnigraph.storage.reading import open_table
+from omnigraph.storage.spreading import Spread
 
 SCHEMA = """
 node Doc {
@@ -43,14 +47,27 @@ def found(graph: Graph) -> list[Any]:
     return [sorted(map(repr, graph.query(text).rows())) for text in asked]
 
 
-def test_tasks_travel_and_the_outcome_is_the_same(tmp_path: Path) -> None:
-    said: list[str] = []
+@pytest.fixture
+def said() -> list[str]:
+    """What was handed out."""
+    return []
 
-    def spread(function: Callable[[Any], Any], items: Sequence[Any], what: str) -> list[Any]:
+
+@pytest.fixture
+def spread(said: list[str]) -> Spread:
+    """As executors would run tasks: nothing but what can be sent reaches them."""
+
+    def run_all(function: Callable[[Any], Any], items: Sequence[Any], what: str) -> list[Any]:
         said.append(f"{len(items)} {what}")
         sent = [pickle.loads(pickle.dumps((function, item))) for item in items]
         return [pickle.loads(pickle.dumps(run(item))) for run, item in sent]
 
+    return run_all
+
+
+def test_tasks_travel_and_the_outcome_is_the_same(
+    tmp_path: Path, spread: Spread, said: list[str]
+) -> None:
     here, there = filled(tmp_path / "here"), filled(tmp_path / "there")
     expected = found(here)
     done = here.optimize()
@@ -65,9 +82,49 @@ def test_tasks_travel_and_the_outcome_is_the_same(tmp_path: Path) -> None:
     assert there.verify().is_clean
 
 
+# ledger: T02
+def test_rows_are_reshaped_elsewhere(
+    tmp_path: Path, spread: Spread, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Widened, filled and without what goes for good, in several files, on a branch of its own."""
+    monkeypatch.setattr(backfilling, "ROWS_PER_FILE", 2)
+    names = ("several at once", "widen a float", "drop a property for good")
+    graph = evolving.new_graph(str(tmp_path / "g"))
+    graph.ingest([{"type": "City", "data": {"id": f"d{n}", "title": "x"}} for n in range(30)])
+    graph.mutate('query q() { delete City where title = "city 1" }')
+    for name in names:
+        change = evolving.CHANGES[name]
+        branches = [f"{place}-{names.index(name)}" for place in ("here", "there")]
+        for branch in branches:
+            graph.create_branch(branch)
+            hands = spread if branch.startswith("there") else None
+            monkeypatch.setattr(migrate, "spread_for", lambda *asked, by=hands: asked[-1] and by)
+            graph.on(branch).apply_schema(change.schema, allow_data_loss=change.allow_data_loss)
+        here, there = (graph.on(branch) for branch in branches)
+        assert evolving.content(there) == evolving.content(here), name
+        assert ordered(there) == ordered(here), name
+        there.ingest([{"type": "City", "data": {"id": "after", "title": "x"}}])
+        assert there.verify().is_clean
+    assert said == [
+        "1 write Human anew",
+        "2 fill City",
+        "1 write Person anew",
+        "1 write Person anew",
+    ]
+
+
+def ordered(graph: Graph) -> list[list[str]]:
+    """The ids of all tables as they lie there."""
+    found = graph.snapshot()
+    tables = [open_table(found.root, version) for version in found.tables.values()]
+    return [table.read(["id"]).column(0).to_pylist() for table in tables]
+
+
 def test_an_engine_that_is_none_is_refused(tmp_path: Path) -> None:
     graph = omnigraph.init(str(tmp_path / "g"), SCHEMA)
     with pytest.raises(InvalidArgumentError, match="no engine 'steam'"):
         graph.optimize(engine="steam")
+    with pytest.raises(InvalidArgumentError, match="no engine 'steam'"):
+        graph.apply_schema(SCHEMA, engine="steam")
     with pytest.raises(InvalidArgumentError, match="in memory"):
         omnigraph.init("memory://spreading", SCHEMA).ensure_indices(engine="spark")
