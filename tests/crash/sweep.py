@@ -49,6 +49,7 @@ class Stage:
         self.scene = scene
         self.uri = str(folder / "graph")
         self._kept = folder / "kept"
+        self._killed = folder / "killed"
         folder.mkdir(parents=True, exist_ok=True)
         between = self._look_between()
         nursery.run("prepare", scene, self.uri).result()
@@ -78,9 +79,7 @@ class Stage:
         return list(windows(self.steps))
 
     def reset(self) -> None:
-        shutil.rmtree(self.uri, ignore_errors=True)
-        if self._kept.exists():
-            shutil.copytree(self._kept, self.uri)
+        _copy(self._kept, Path(self.uri))
 
     def kill(self, window: Window) -> None:
         """Act, and die at the window."""
@@ -88,7 +87,13 @@ class Stage:
         ending = self.nursery.run("kill_at_step", self.scene, self.uri, window.nth, window.when)
         assert ending.killed, f"{self.scene}: {window} was not reached: {ending}"
 
+    def keep_killed(self) -> None:
+        """Remember what the dead left."""
+        _copy(Path(self.uri), self._killed)
+
     def kill_recovery(self, window: Window) -> None:
+        """Recover what the dead left, and die at the window."""
+        _copy(self._killed, Path(self.uri))
         ending = self.nursery.run("kill_at_step", REOPEN, self.uri, window.nth, window.when)
         assert ending.killed, f"{self.scene}: recovery {window} was not reached: {ending}"
 
@@ -116,19 +121,27 @@ def sweep_twice(stage: Stage, window: Window, every: bool = False) -> int:
     What lies just before a step looks on disk like what lies just after the one before it, so only
     `every` kills at both."""
     stage.kill(window)
+    stage.keep_killed()
+    first = stage.look()
     steps = stage.nursery.run("record_steps", REOPEN, stage.uri).result()["steps"]
     chosen = [w for w in windows(steps) if every or w.when == AFTER]
     for again in chosen:
         where = f"{window}, then in recovery {again}"
-        stage.kill(window)
-        seen = stage.look()
         stage.kill_recovery(again)
         between = stage.nursery.run("look_and_reopen", stage.uri).result()
         stage.refuse_halves(between, where)
+        seen = first
         if between["view"] == stage.views["after"]:
-            seen = {**seen, "view": between["view"]}
+            seen = {**first, "view": between["view"]}
         stage.check(seen, where)
     return len(chosen)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Make a folder equal to another, which may be absent."""
+    shutil.rmtree(target, ignore_errors=True)
+    if source.exists():
+        shutil.copytree(source, target)
 
 
 def _remove(place: Path) -> None:
