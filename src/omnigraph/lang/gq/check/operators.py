@@ -140,6 +140,9 @@ def _string_test(values: Values, node: ast.Binary) -> ir.Expr | None:
     if node.op == "contains" and left.type.kind is Kind.LIST:
         return _list_contains(values, node, left, right)
     for side, operand, where in (("left", left, node.left), ("right", right, node.right)):
+        if isinstance(operand, ir.Literal) and operand.value is None:
+            message = "a comparison with null never holds"
+            return values.error("T7", message, where.span, "use `is null` or `is not null`")
         if operand.type.kind is not Kind.STRING:
             other = " or a list" if node.op == "contains" and side == "left" else ""
             got = show_type(operand.type)

@@ -78,12 +78,20 @@ class Values:
             return ir.ValueRef(node.name, self.scope.values[node.name])
         hint = first_hint(
             self.scope.hidden.get(node.name),
+            self._foreign_hint(node.name),
             suggest(node.name, self.scope.values),
             f"variables start with a dollar sign: `${node.name}`"
             if node.name in self.scope.vars
             else None,
         )
         return self.error("T33", f"there is no value named `{node.name}` here", node.span, hint)
+
+    def _foreign_hint(self, name: str) -> str | None:
+        if self.ctx.catalog.edge(name) is not None:
+            return "a walk is a clause of its own: on its own line, or in `not { … }`"
+        if name == "like":
+            return "use `contains`, `starts_with`, `ends_with` or `matches`"
+        return "use `>=` and `<=`, joined with `and`" if name == "between" else None
 
     def error(self, code: str, message: str, span: Span, hint: str | None = None) -> Any | None:
         """Report a mistake. Returns None, which stands for the expression that has it."""

@@ -227,7 +227,11 @@ def _keep_key(ctx: Context, given: dict[str, ast.Field], table: NodeType) -> Non
 def _upsert(ctx: Context, node: ast.Upsert, table: Table) -> irq.Statement | None:
     if isinstance(table, EdgeType) or not table.key:
         message = f"`{table.name}` has no key by which an upsert could find a row"
-        return ctx.error("T38", message, node.type.span, "use `insert`, or add `@key` to the type")
+        edge = isinstance(table, EdgeType)
+        hint = (
+            "edges have none: use `insert`" if edge else "use `insert`, or add `@key` to the type"
+        )
+        return ctx.error("T38", message, node.type.span, hint)
     given = _given(ctx, node.fields, node.type, "upsert")
     for name in table.key:
         if name not in given:

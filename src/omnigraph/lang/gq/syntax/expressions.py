@@ -168,7 +168,7 @@ class ExpressionReader(Cursor):
             item = self.expression(UNARY)
             self.height += 1
             return ast.Negative(item).at(self.since(token.start))
-        hint = _type_hint(token, self.tokens[self.at - 1]) if kind is TYPE else None
+        hint = _foreign_hint(token, self.tokens[self.at - 1])
         return self.unexpected("an expression", hint)
 
     def _variable(self) -> ast.Expr:
@@ -267,9 +267,18 @@ class ExpressionReader(Cursor):
         return ast.Name(text).at(Span(token.start, token.end))
 
 
-def _type_hint(token: Token, before: Token) -> str:
-    """People walk an edge by the name that the schema gives it."""
+def _foreign_hint(token: Token, before: Token) -> str | None:
+    """What people write out of habit from the schema or from other languages."""
+    if before.end == token.start and before.text + token.text in _FOREIGN_MARKS:
+        return _FOREIGN_MARKS[before.text + token.text]
+    if token.kind is not TYPE:
+        return None
+    if token.text.isupper() and token.text.lower() in WORD_OPERATORS:
+        return f"write it in small letters: `{token.text.lower()}`"
     if before.kind is VAR:
         edge = token.text[0].lower() + token.text[1:]
         return f"an edge is walked with a small first letter: `{before.text} {edge} …`"
     return "a type name is not a value"
+
+
+_FOREIGN_MARKS = {"==": "write a single `=`", "<>": "write `!=`"}

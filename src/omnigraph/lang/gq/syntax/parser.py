@@ -153,6 +153,8 @@ class Parser(StageReader, StatementReader):
             body = ast.Write(self.statements(owner))
         else:
             hint = "a query reads with `match { … } return { … }`, or writes with statements"
+            if self.token.text.lower() in STATEMENTS | {"match"}:
+                hint = f"write it in small letters: `{self.token.text.lower()}`"
             self.unexpected("`match`, `insert`, `update`, `upsert` or `delete`", hint)
         body.at(self.since(start))
         self._close(owner)
