@@ -5,7 +5,8 @@
     commit        the newest commits; older ones lie in sealed segments
     checkpoint    all table versions after one commit, so that an old state can be rebuilt
 
-Guarantees: pure functions; decoding what was encoded gives the same value.
+Guarantees: pure functions; decoding what was encoded gives the same value. A tail is mostly what
+the tail before it was, so what both hold is not encoded or decoded again.
 Deliberately absent: I/O.
 """
 
@@ -15,6 +16,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 from omnigraph.errors import InvariantViolationError
@@ -30,6 +32,8 @@ CHECKPOINT = "checkpoint"
 
 # How many commits the tail may hold before they are sealed into a segment of history.
 TAIL_COMMITS = 64
+# How many rows of tails are remembered: the tails of some branches, or many tables.
+_REMEMBERED = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +73,10 @@ def _decode_state(rows: Iterable[ManifestRow]) -> BranchState:
     head: dict[str, Any] | None = None
     for row in rows:
         if row.object_type == TABLE:
-            version = TableVersion.from_json(read_fields(row.payload))
+            version = _table_of(row.payload)
             tables[version.table_id] = version
         elif row.object_type == COMMIT:
-            recent.append(decode_commit(row))
+            recent.append(_commit_of(row.payload))
         elif row.object_type == CHECKPOINT:
             checkpoints.append(row)
         elif row.object_type == HEAD:
@@ -111,7 +115,7 @@ def encode_state(state: BranchState) -> list[ManifestRow]:
         ManifestRow(HEAD, HEAD, _dump(head), sequence=state.head.sequence),
         *(_encode_table(state.tables[table_id]) for table_id in sorted(state.tables)),
         *state.checkpoints,
-        *(encode_commit(commit) for commit in state.recent),
+        *(_row_of(commit) for commit in state.recent),
     ]
 
 
@@ -138,7 +142,7 @@ def _advance_some(
         return BranchState(tables, recent, state.checkpoints, state.fork, fence), []
     sealed = [
         *state.checkpoints,
-        *(encode_commit(old) for old in state.recent),
+        *(_row_of(old) for old in state.recent),
         encode_checkpoint(state.head.sequence, state.head.schema_hash, state.tables),
     ]
     return BranchState(tables, tuple(commits), (), state.fork, fence), sealed
@@ -183,6 +187,26 @@ def decode_commit(row: ManifestRow) -> Commit:
         return commit_from_json(read_fields(row.payload))
 
 
+@lru_cache(_REMEMBERED)
+def _commit_of(payload: str) -> Commit:
+    return commit_from_json(read_fields(payload))
+
+
+# By id: the very commit that was encoded, since another may have its id, and its row.
+_rows: dict[str, tuple[Commit, ManifestRow]] = {}
+
+
+def _row_of(commit: Commit) -> ManifestRow:
+    known = _rows.get(commit.id)
+    if known is not None and known[0] is commit:
+        return known[1]
+    row = encode_commit(commit)
+    if len(_rows) >= _REMEMBERED:
+        _rows.clear()
+    _rows[commit.id] = (commit, row)
+    return row
+
+
 def commit_to_json(commit: Commit) -> dict[str, Any]:
     return {
         "id": commit.id,
@@ -222,6 +246,12 @@ def commit_from_json(value: Mapping[str, Any]) -> Commit:
     )
 
 
+@lru_cache(_REMEMBERED)
+def _table_of(payload: str) -> TableVersion:
+    return TableVersion.from_json(read_fields(payload))
+
+
+@lru_cache(_REMEMBERED)
 def _encode_table(version: TableVersion) -> ManifestRow:
     return ManifestRow(f"table:{version.table_id}", TABLE, _dump(version.to_json()))
 

@@ -74,12 +74,14 @@ def _row_delta(
     if meeting is None or not _connected(root, meeting, before, after):
         return None
     start = _at(before, meeting.point)
+    if not meeting.to_before:  # `after` grew out of `before`, so there is one side only
+        new = _grown(root, start, after, meeting.to_after, columns)
+        return new or _nothing_differs(root, after, columns)
     with ThreadPoolExecutor(max_workers=1) as pool:  # the two sides at the same time
         other = pool.submit(_grown, root, start, before, meeting.to_before, columns)
         new = _grown(root, start, after, meeting.to_after, columns)
         old = other.result()
-    if old is None:
-        return new or _nothing_differs(root, after, columns)
+    assert old is not None
     if new is None:
         return RowDelta(written=old.older, older=old.written)
     return RowDelta(written=_seen_from(new, old), older=_seen_from(old, new))

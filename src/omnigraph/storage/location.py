@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -40,6 +41,8 @@ _S3_VARIABLES: tuple[tuple[str, str], ...] = (
 )
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
+# In the path of an object: control characters, and what Windows takes for a slash.
+_FORBIDDEN = re.compile(r"[\x00-\x1f\\\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,7 @@ def check_path(path: str) -> str:
             f"The object path {path!r} is not a plain relative path.",
             hint="Use segments joined by single slashes, without '.' and '..'.",
         )
-    if any(character < " " or character in "\\\x7f" for character in path):
+    if _FORBIDDEN.search(path):
         raise InvalidArgumentError(f"The object path {path!r} has a forbidden character.")
     return path
 

@@ -3,8 +3,9 @@
 The lock file keeps the last fencing token and the holder as JSON, for error messages and for
 `read_fence`; it is never deleted. Its bytes are advice: what excludes others is the OS lock on it.
 
-A process that writes again at once may go first, a few times in a row: it knows the branch's state
-already, while another has to read it anew. Whoever waits gives it a few milliseconds for that.
+A process that writes again at once may go first, for some writes in a row: it knows the branch's
+state already, while another has to read it anew. Whoever waits gives it a few milliseconds for
+that. Such a row ends after so many writes or a tenth of a second, whichever comes first.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from omnigraph.storage.holder import Holder, LockToken, next_token
 
 _RECORD_SIZE = 1024
 _RECORD_LIMIT = 64 * 1024
-# How often one process may go first in a row, and how long it has to come back.
-_TURNS = 4
+# How often, and for how long, one process may go first in a row, and the time it has to come back.
+_TURNS = 16
+_ROW_S = 0.1
 _RETURN_S = 0.005
+_LOOK_S = 0.002
 
 
 @contextmanager
@@ -52,7 +55,8 @@ def hold_file(path: str, name: str, holder: Holder, timeout_s: float) -> Iterato
 def _enter(lock: FileLock, door: FileLock, name: str, timeout_s: float) -> None:
     """Pass the door, then take the lock; only the one in the door polls the lock, and often."""
     deadline = time.monotonic() + timeout_s
-    if _Turn.of(_read_path(lock.path)).is_ours and lock.try_acquire():
+    # One who waits may hold the lock for an instant, to see whose turn it is.
+    if _Turn.of(_read_path(lock.path)).is_ours and lock.acquire(min(timeout_s, _LOOK_S)):
         return
     if door.acquire(timeout_s):
         while lock.acquire(deadline - time.monotonic(), limit_s=0.001):
@@ -72,42 +76,52 @@ class _Turn:
 
     process: int
     number: int
+    began: float
     until: float
 
     @staticmethod
     def of(record: dict[str, Any]) -> _Turn:
         match record.get("turn"):
-            case [int(process), int(number), float(until)]:
-                return _Turn(process, number, until)
+            case [int(process), int(number), float(began), float(until)]:
+                return _Turn(process, number, began, until)
             case _:
-                return _Turn(0, 0, 0.0)
+                return _Turn(0, _TURNS, 0.0, 0.0)
+
+    @property
+    def is_over(self) -> bool:
+        return self.number >= _TURNS or not 0 <= time.monotonic() - self.began < _ROW_S
 
     @property
     def is_ours(self) -> bool:
-        return self.process == os.getpid() and self.number < _TURNS
+        return self.process == os.getpid() and not self.is_over
 
     @property
     def left_s(self) -> float:
         """How long others should wait for it."""
         left = self.until - time.monotonic()
-        return left if not self.is_ours and self.number < _TURNS and left <= _RETURN_S else 0.0
+        return 0.0 if self.is_over or self.process == os.getpid() or left > _RETURN_S else left
+
+    def next(self) -> _Turn:
+        """Ours after this one; in the same row if it was ours as well."""
+        if self.is_ours:
+            return _Turn(self.process, self.number + 1, self.began, 0.0)
+        return _Turn(os.getpid(), 1, time.monotonic(), 0.0)
 
 
-def _sign(lock: FileLock, holder: Holder) -> tuple[int, int]:
-    """Write our name into the lock. Returns the token, and which turn of ours in a row it is."""
+def _sign(lock: FileLock, holder: Holder) -> tuple[int, _Turn]:
+    """Write our name into the lock. Returns the token, and our turn."""
     record = _read(lock.descriptor)
-    token, before = next_token(_token_of(record)), _Turn.of(record)
+    token = next_token(_token_of(record))
     _write(lock.descriptor, {"token": token, "holder": holder.to_dict()})
-    return token, before.number + 1 if before.is_ours else 1
+    return token, _Turn.of(record).next()
 
 
-def _sign_off(lock: FileLock, token: int, turn: int) -> None:
+def _sign_off(lock: FileLock, token: int, turn: _Turn) -> None:
     # Only a courtesy to people who look: it must not turn a finished write into a failure.
     with suppress(OSError):
         if lock.is_valid():
-            until = time.monotonic() + _RETURN_S
-            turns = [os.getpid(), turn, until]
-            _write(lock.descriptor, {"token": token, "holder": None, "turn": turns})
+            signed = [turn.process, turn.number, turn.began, time.monotonic() + _RETURN_S]
+            _write(lock.descriptor, {"token": token, "holder": None, "turn": signed})
 
 
 def read_token(path: str) -> int:

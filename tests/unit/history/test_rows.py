@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidArgumentError, InvariantViolationError
+from omnigraph.history import rows
 from omnigraph.history.refs import (
     Branch,
     Tag,
@@ -99,6 +100,23 @@ def test_a_state_is_decoded_as_it_was(
     state = BranchState(tables, (FIRST,), (encode_checkpoint(1, "hash", tables),), fork, fence)
     assert decode_state(encode_state(state)) == state
     assert decode_checkpoint(state.checkpoints[0]) == tables
+
+
+def test_what_two_tails_share_is_decoded_once_and_encoded_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    second = after(FIRST, version(7, 1))
+    state = BranchState({7: version(7, 1)}, (FIRST, second), (), None, 0)
+    decode_state(encode_state(state))
+    moved, _ = advance(state, [replace(after(second), message="new in this test")], 0)
+    decoded: list[str] = []
+    inner = rows.commit_from_json
+    monkeypatch.setattr(rows, "commit_from_json", lambda v: decoded.append(v["id"]) or inner(v))
+    assert decode_state(encode_state(moved)).recent == moved.recent
+    assert decoded == ["03"]
+    # A publish that is repeated numbers its commits anew; their ids stay.
+    again = BranchState(moved.tables, (FIRST, replace(second, sequence=9)), (), None, 0)
+    assert decode_state(encode_state(again)).recent[-1].sequence == 9
 
 
 def test_a_tail_without_its_head_is_loud() -> None:

@@ -17,6 +17,7 @@ from tests.unit.storage import workers
 from omnigraph.errors import ConflictError, InvalidArgumentError, LockTimeoutError
 from omnigraph.storage import lease, oslock
 from omnigraph.storage.flock import FileLock
+from omnigraph.storage.holder import Holder
 from omnigraph.storage.locks import lock_path, read_fence, writer_lock
 from omnigraph.storage.objects import ObjectStore, open_store
 
@@ -178,7 +179,29 @@ def test_the_previous_holder_goes_first_only_a_few_times(tmp_path: Path) -> None
     assert order.index("second") < oslock._TURNS
 
 
-@pytest.mark.parametrize("turn", ["null", "[1]", '["a", 1, 2.0]', "[1, 1, 1e300]", "[1, 1, -5.0]"])
+def test_a_row_of_turns_ends_by_time_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(tmp_path / "lock")
+    holder = Holder.here("first", "write")
+    with oslock.hold_file(path, "main", holder, 1.0):
+        pass
+    monkeypatch.setattr(oslock, "_ROW_S", 1e6)
+    assert oslock._Turn.of(oslock._read_path(f"{path}.lock")).next().number == 2
+    monkeypatch.setattr(oslock, "_ROW_S", 0.0)
+    turn = oslock._Turn.of(oslock._read_path(f"{path}.lock"))
+    assert (turn.is_ours, turn.left_s, turn.next().number) == (False, 0.0, 1)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        "null",
+        "[1]",
+        "[1, 1, 2.0]",
+        '["a", 1, 2.0, 2.0]',
+        "[1, 1, 1e300, 1e300]",
+        "[1, 1, 0.0, -5.0]",
+    ],
+)
 def test_a_turn_that_makes_no_sense_keeps_nobody(tmp_path: Path, turn: str) -> None:
     store = open_store(str(tmp_path))
     path = tmp_path / f"{lock_path('main')}.lock"
