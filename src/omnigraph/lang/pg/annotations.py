@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from omnigraph.lang.diagnostics import Report, suggest
+from omnigraph.lang.diagnostics import Report, closest
 from omnigraph.lang.pg import ast
 from omnigraph.lang.pg.constraints import CONSTRAINTS, Use, read_use
 from omnigraph.lang.pg.defaults import read_default
@@ -137,7 +137,8 @@ def _resembles(name: str) -> str | None:
     from difflib import SequenceMatcher
 
     near = [k for k in _KNOWN if SequenceMatcher(None, name.lower(), k).ratio() >= 0.8]
-    return suggest(name, near) if near else None
+    found = closest(name, near)
+    return f"did you mean `@{found}`?" if found else None
 
 
 def _constant(argument: ast.Argument) -> Constant:

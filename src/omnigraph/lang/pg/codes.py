@@ -60,6 +60,7 @@ FINDINGS: dict[str, str] = {
     "S901": "an index that has no effect",
     "S902": "a rename hint that has no effect",
     "S903": "an unknown annotation that looks like a known one",
+    "S904": "an edge property that has the name of an end in queries",
 }
 
 CHANGES: dict[str, str] = {

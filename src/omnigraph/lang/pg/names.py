@@ -15,6 +15,8 @@ _VIRTUAL = frozenset(
     {"_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"}
 )
 _ENDPOINTS = frozenset({"src", "dst"})
+# What queries call the ends.
+_HIDDEN = frozenset({"from", "to"})
 
 
 def check_names(schema: ast.Schema, report: Report) -> None:
@@ -57,6 +59,10 @@ def _check_properties(declaration: ast.Declaration, report: Report) -> None:
             message = f"`{owner}` declares the property `{name}` twice"
             report.add("S104", message, prop.name.span)
         seen.add(name)
+        if name in _HIDDEN and isinstance(declaration, ast.Edge):
+            message = f"in queries that write, `{name}` means an end of `{owner}`"
+            hint = f"choose another name, such as `{name}_`"
+            report.add("S904", message, prop.name.span, severity="warning", hint=hint)
         if reason := _reserved(name, declaration):
             message = f"the property name `{name}` is reserved: {reason}"
             report.add("S105", message, prop.name.span, hint=f"choose another, such as `{name}_`")

@@ -13,6 +13,7 @@ from omnigraph.errors import QueryError
 from omnigraph.ir import expr as ir
 from omnigraph.ir import query as irq
 from omnigraph.ir.fold import parts
+from omnigraph.ir.text import render as render_ir
 from omnigraph.lang import gq
 from omnigraph.lang.gq.compile import CACHE_SIZE, cache
 from omnigraph.lang.pg import compile_schema
@@ -137,6 +138,19 @@ def test_deletes_do_not_mix_with_other_writes() -> None:  # ledger: C05
     assert found.code == "Q001"
     assert found.hint is not None
     assert "split it into two queries" in found.hint
+
+
+def test_the_ends_of_an_edge_hide_properties_of_their_name() -> None:
+    schema = "node A {{}}\nedge E: A -> A {{ from: Date{} }}"
+    optional, required = (compile_schema(schema.format(mark)) for mark in ("?", ""))
+    deleted = gq.compile_query('query q() { delete E where from = "a" }', optional).query
+    assert isinstance(deleted, irq.WriteQuery)
+    assert '__target.src = "a"' in render_ir(deleted)
+    inserted = 'query q() { insert E { from: "a", to: "b" } }'
+    assert gq.compile_query(inserted, optional)
+    with pytest.raises(QueryError) as caught:
+        gq.compile_query(inserted, required)
+    assert "an insert cannot give the property `from` of `E`" in caught.value.message
 
 
 def test_meaning_is_typed_not_spelled() -> None:  # ledger: Q01

@@ -59,14 +59,14 @@ def _spelled(names: Iterable[str]) -> list[str]:
 
 def _stored(table: Table, name: str) -> ir.Property | None:
     """A property of the row at hand, under the name that the IR uses."""
+    # In a write `from` and `to` are always the ends, also of an edge that has such a property:
+    # one word must not mean the end in an insert and the property in the delete that undoes it.
+    if isinstance(table, EdgeType) and name in EDGE_ENDS:
+        return ir.Property(irq.TARGET, EDGE_ENDS[name], STRING)
     declared = table.get(name)
     if declared is not None:
         return ir.Property(irq.TARGET, name, declared.type)
-    if name == "id":
-        return ir.Property(irq.TARGET, "id", STRING)
-    if isinstance(table, EdgeType) and name in EDGE_ENDS:
-        return ir.Property(irq.TARGET, EDGE_ENDS[name], STRING)
-    return None
+    return ir.Property(irq.TARGET, "id", STRING) if name == "id" else None
 
 
 def unknown_property(ctx: Context, table: Table, name: str, span: Span) -> None:
@@ -155,10 +155,14 @@ def _require(ctx: Context, owner: ast.Name, table: Table, given: dict[str, ast.F
     for declared in table.properties:
         if declared.name in given or not _is_needed(declared, given):
             continue
+        hidden = isinstance(table, EdgeType) and declared.name in EDGE_ENDS
         message = f"an insert of `{table.name}` must give `{declared.name}`"
+        if hidden:
+            message = f"an insert cannot give the property `{declared.name}` of `{table.name}`"
         if declared.embed is not None:
             message += f", or `{declared.embed.source}` from which it is embedded"
-        ctx.error("T12", message, owner.span, f"add `{declared.name}: …`")
+        hint = "the name means an end here: rename the property, or load the edges"
+        ctx.error("T12", message, owner.span, hint if hidden else f"add `{declared.name}: …`")
 
 
 def _is_needed(declared: Property, given: dict[str, ast.Field]) -> bool:
