@@ -85,9 +85,9 @@ class Nursery:
         """The same for several children side by side."""
         return [Ending(**said) for said in self._ask([self._marked(each) for each in calls])]
 
-    def start(self, what: str, *arguments: Any) -> int:
+    def start(self, what: str, *arguments: Any, faults: str = "") -> int:
         """Let a child begin, and do not wait for it; returns its process id."""
-        return int(self._ask({"start": self._marked(call(what, *arguments))}))
+        return int(self._ask({"start": self._marked(call(what, *arguments, faults=faults))}))
 
     def bury(self, child: int) -> Ending:
         """Wait for a child that was started."""
