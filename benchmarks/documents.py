@@ -7,7 +7,9 @@ a filter by topic and nearness to a vector are related, but not the same.
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,6 +82,19 @@ def document_set(scale: float = 1.0, queries: int = 50, seed: int = 20261116) ->
         (asked[n], texts[n], f"topic-{(wanted[n] + n % 4) % TOPICS:02d}") for n in range(queries)
     ]
     return Documents(tables, vectors, topics, found)
+
+
+def kept_set(folder: Path, scale: float, seed: int) -> Documents:
+    """The documents, made once in a folder; processes that search them need not make them again."""
+    path = folder / f"documents-{scale:g}-{seed}.pickle"
+    if path.exists():
+        found: Documents = pickle.loads(path.read_bytes())
+        return found
+    made = document_set(scale, seed=seed)
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.write_bytes(pickle.dumps(made, protocol=5))
+    unfinished.rename(path)
+    return made
 
 
 def _around(rng: np.random.Generator, centres: Array, width: Array, clusters: Array) -> Array:

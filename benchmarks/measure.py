@@ -15,13 +15,16 @@ from statistics import median, quantiles
 OURS = "omnigraph"
 AGAIN = "omnigraph again"  # the same once more, for the noise floor
 LEAST_FLOOR = 0.05
+KEPT, MISSED, NO_DIFFERENCE = "kept", "MISSED", "no difference"
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Samples of one thing by subject. `more`: more is better. `target`: what we promise.
+    """Samples of one thing by subject. `more`: more is better.
 
-    `same`: whether all subjects gave the same answer; None where there is nothing to compare.
+    `target` is what we promise in the measure's unit, `bound` what we promise as a multiple of the
+    best rival's time. `same`: whether all subjects gave the same answer; None where there is
+    nothing to compare.
     """
 
     name: str
@@ -32,6 +35,7 @@ class Measure:
     same: bool | None = None
     note: str = ""
     peers: bool = True  # False: subjects are cases of ours, not rivals
+    bound: float | None = None
 
     def value(self, subject: str = OURS) -> float:
         return median(self.samples[subject])
@@ -60,27 +64,79 @@ class Measure:
     def ratio(self) -> float | None:
         """Ours over the best rival's; below 1 we are better, whichever way is better."""
         best = self.best_rival
-        if best is None:
-            return None
-        ours, theirs = self.value(), self.value(best)
-        return theirs / max(ours, 1e-12) if self.more else ours / max(theirs, 1e-12)
+        return None if best is None else self._over(self.value(), self.value(best))
 
     @property
-    def promise(self) -> str:
-        """What becomes of the target; empty without one."""
-        if self.target is None:
-            return ""
-        bound = f"{'at least' if self.more else 'at most'} {self.target:g}"
-        if self._within(self.value()):
-            return f"{bound}: kept"
-        # A busy machine spoils the median before it spoils the best.
-        if self._within(self.best()):
-            return f"{bound}: kept at best ({self.best():.3g})"
-        return f"{bound}: MISSED (best {self.best():.3g})"
+    def ratio_at_best(self) -> float | None:
+        """The same of the best samples, which a busy machine spoils last."""
+        best = self.best_rival
+        return None if best is None else self._over(self.best(), self.best(best))
 
-    def _within(self, value: float) -> bool:
-        assert self.target is not None
-        return value >= self.target if self.more else value <= self.target
+    def _over(self, ours: float, theirs: float) -> float:
+        return theirs / max(ours, 1e-12) if self.more else ours / max(theirs, 1e-12)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A bound, what was measured, and what the median makes of it; the best is told beside it."""
+
+    of: str
+    bound: str
+    measured: str
+    verdict: str
+    best: str = ""
+
+    def __str__(self) -> str:
+        best = f" (best {self.best})" if self.best and self.verdict != KEPT else ""
+        return f"{self.bound}: {self.verdict}{best}"
+
+
+def promises(measure: Measure, floor: float) -> list[Promise]:
+    """What becomes of everything that is promised about a measure."""
+    return [p for p in (_of_target(measure), _of_bound(measure, floor)) if p is not None]
+
+
+def _of_target(measure: Measure) -> Promise | None:
+    if measure.target is None or OURS not in measure.samples:
+        return None
+    value = measure.value()
+    kept = value >= measure.target if measure.more else value <= measure.target
+    return Promise(
+        measure.name,
+        f"{'at least' if measure.more else 'at most'} {measure.target:,g} {measure.unit}",
+        f"{number(value)} {measure.unit}",
+        KEPT if kept else MISSED,
+        number(measure.best()),
+    )
+
+
+def _of_bound(measure: Measure, floor: float) -> Promise | None:
+    """Where the bound is to be no slower, the noise decides what slower means."""
+    ratio, at_best = measure.ratio, measure.ratio_at_best
+    if measure.bound is None or ratio is None or at_best is None:
+        return None
+    if ratio <= measure.bound:
+        verdict = KEPT
+    elif measure.bound == 1 and ratio <= 1 + floor:
+        verdict = NO_DIFFERENCE
+    else:
+        verdict = MISSED
+    return Promise(
+        measure.name,
+        f"at most {measure.bound:.3g} × the best other",
+        f"{ratio:.2f} × {measure.best_rival}",
+        verdict,
+        f"{at_best:.2f}",
+    )
+
+
+def number(value: float) -> str:
+    """A figure with about three digits."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,14 @@ keys of the checks, which are bounded.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import tempfile
 import time
 from pathlib import Path
 
 import omnigraph
-from benchmarks.pipeline import SCHEMA, report, write_jsonl
+from benchmarks.pipeline import SCHEMA, write_jsonl
 from benchmarks.processes import PeakMemory
 from omnigraph.engines.spark.settings import read_settings
 
@@ -48,10 +49,14 @@ def main() -> None:
         seconds = time.perf_counter() - began
         size = file.stat().st_size / 1e6
     peaks = {kind: round(size) for kind, size in sorted(memory.peaks.items()) if kind != "gone"}
-    report(
-        "memory", input_mb=size, records=done.records, seconds=seconds, peak_mb=peaks,
-        target="executor and worker together ≤ 2048, driver ≤ 1024 each",
-    )  # fmt: skip
+    found = {
+        "input_mb": round(size),
+        "records": done.records,
+        "seconds": round(seconds, 1),
+        "peak_mb": peaks,
+        "target": "executor and worker together ≤ 2048, driver ≤ 1024 each",
+    }
+    print(json.dumps(found, ensure_ascii=False))
 
 
 if __name__ == "__main__":

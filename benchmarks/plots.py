@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from benchmarks.tables import number
+from benchmarks.measure import number
 
 _COLOURS = ("#1f6feb", "#bf8700", "#8250df", "#2da44e", "#cf222e", "#57606a")
 _LEFT, _WIDTH, _RIGHT = 290, 400, 90

@@ -26,7 +26,10 @@ def tree(root: int) -> list[int]:
 
 
 def cpu_seconds(root: int) -> float:
-    """CPU time of a tree, with that of children that have ended and were waited for."""
+    """CPU time of a tree, with that of children that have ended and were waited for; 0 where there
+    is no /proc."""
+    if not Path("/proc").is_dir():
+        return 0.0
     found = [_stat(pid) for pid in tree(root)]
     return sum(sum(map(int, fields[11:15])) for fields in found if fields) / _TICKS
 

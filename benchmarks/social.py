@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +17,7 @@ from benchmarks.measure import AGAIN, OURS
 from benchmarks.questions import Question
 from benchmarks.workers import AbsentError, Worker
 
+_TOOK = "took.json"  # written last: what is beside it is whole
 SYSTEMS = (OURS, "kuzu", "ladybug", "duckdb")
 
 
@@ -33,12 +36,15 @@ class Crowd:
 
 
 def write_social(folder: Path, scale: float, seed: int) -> Path:
-    """The graph's tables as Parquet files, one per type."""
-    data = folder / f"social-{scale:g}"
+    """The graph's tables as Parquet files, one per type; made once in a folder."""
+    data = folder / f"social-{scale:g}-{seed}"
     if not data.exists():
-        data.mkdir(parents=True)
+        unfinished = data.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
         for name, table in social_graph(scale, seed).items():
-            pq.write_table(table, data / f"{name}.parquet")
+            pq.write_table(table, unfinished / f"{name}.parquet")
+        unfinished.rename(data)
     return data
 
 
@@ -46,26 +52,40 @@ def write_social(folder: Path, scale: float, seed: int) -> Path:
 def crowd(
     folder: Path, data: Path, systems: Sequence[str] = SYSTEMS, *, again: bool = False
 ) -> Iterator[Crowd]:
-    """Every system that works here, loaded. `again`: ours a second time, over the same graph."""
+    """Every system that works here, loaded; those that another suite has loaded into the folder are
+    used as they are, and what loading them took then is known. `again`: ours a second time, over
+    the same graph."""
     found = Crowd()
     with ExitStack() as stack:
         for system in systems:
             place = folder / f"{data.name}-{system}"
-            fresh = not place.exists()
-            place.mkdir(exist_ok=True)
             try:
-                worker = stack.enter_context(Worker(system, place))
-                if fresh:
-                    found.loading[system] = worker.time("load", data)
-                    found.settling[system] = worker.time("settle")
+                worker = stack.enter_context(_loaded(system, place, data))
             except (AbsentError, RuntimeError) as reason:
                 found.skipped[system] = _first_words(reason)
                 continue
             found.workers[system] = worker
+            took = json.loads((place / _TOOK).read_text())
+            found.loading[system], found.settling[system] = took["load"], took["settle"]
         if again:
             place = folder / f"{data.name}-{OURS}"
             found.workers[AGAIN] = stack.enter_context(Worker(OURS, place))
         yield found
+
+
+def _loaded(system: str, place: Path, data: Path) -> Worker:
+    if (place / _TOOK).exists():
+        return Worker(system, place)
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    worker = Worker(system, place)
+    try:
+        took = {"load": worker.time("load", data), "settle": worker.time("settle")}
+    except RuntimeError:
+        worker.close()
+        raise
+    (place / _TOOK).write_text(json.dumps(took))
+    return worker
 
 
 def same_answers(answers: dict[str, list[tuple[Any, ...]]], question: Question) -> bool:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.measure import AGAIN, OURS, Measure, verdict
+from benchmarks.measure import (
+    AGAIN,
+    KEPT,
+    OURS,
+    Measure,
+    Promise,
+    number,
+    promises,
+    verdict,
+)
 from benchmarks.records import Record
 
 _NAME = 44
@@ -43,21 +52,28 @@ def cell(measure: Measure, subject: str) -> str:
     return f"{middle} ±{number((high - low) / 2)}"
 
 
-def number(value: float) -> str:
-    if value == 0:
-        return "0"
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
-
-
 def remarks(measure: Measure, floor: float) -> str:
-    """The ratio, the promise, and whether everybody gave the same answer."""
+    """The ratio, the promises, and whether everybody gave the same answer."""
     found = [verdict(measure, floor)]
     if not measure.peers:
         found.append(", ".join(f"{case}: {cell(measure, case)}" for case in measure.samples))
-    found.append(measure.promise)
+    found += [str(promise) for promise in promises(measure, floor)]
     if measure.same is not None:
         found.append("same answers" if measure.same else "DIFFERENT ANSWERS")
     found.append(measure.note)
     return "; ".join(part for part in found if part)
+
+
+def promises_of(records: Sequence[Record]) -> list[Promise]:
+    return [p for r in records for m in r.measures for p in promises(m, r.floor)]
+
+
+def summary(records: Sequence[Record]) -> str:
+    """How many promises were kept, and those that were not."""
+    found = promises_of(records)
+    kept = sum(p.verdict == KEPT for p in found)
+    lines = [f"{kept} of {len(found)} promises kept"]
+    for promise in found:
+        if promise.verdict != KEPT:
+            lines.append(f"  {promise.of}: {promise.measured}; {promise}")
+    return "\n".join(lines)

@@ -26,7 +26,7 @@ SUBJECTS = {
     "duckdb": ("benchmarks.subjects.sql", "DuckDB"),
     "library": ("benchmarks.subjects.libraries", "Library"),
     "versions": ("benchmarks.subjects.versions", "Versions"),
-    "doltlite": ("benchmarks.subjects.versions", "DoltLite"),
+    "doltlite": ("benchmarks.subjects.doltlite", "DoltLite"),
     "inserter": ("benchmarks.subjects.inserters", "Inserter"),
     "kuzu inserter": ("benchmarks.subjects.inserters", "Kuzu"),
     "ladybug inserter": ("benchmarks.subjects.inserters", "Ladybug"),
@@ -72,6 +72,13 @@ class Worker:
 
     def call(self, method: str, *arguments: Any) -> Any:
         self._pipe.send(("call", method, arguments))
+        return self._answer()
+
+    def begin(self, method: str, *arguments: Any) -> None:
+        """Call without waiting; `end` waits."""
+        self._pipe.send(("call", method, arguments))
+
+    def end(self) -> Any:
         return self._answer()
 
     def time(self, method: str, *arguments: Any) -> float:

@@ -20,6 +20,7 @@ class Inserter:
         self.folder = folder
         self._numbers = count()
         self._held: Any = None
+        self._prefix = "person"
 
     @staticmethod
     def version() -> str:
@@ -29,7 +30,25 @@ class Inserter:
         self._held = omnigraph.init(str(self.folder / "graph"), _SCHEMA)
 
     def insert(self) -> None:
-        self._held.mutate(_INSERT, params={"n": f"person-{next(self._numbers)}"})
+        self._held.mutate(_INSERT, params={"n": f"{self._prefix}-{next(self._numbers)}"})
+
+    def join(self, uri: str, branch: str, prefix: str) -> None:
+        """Write to a graph that others write to."""
+        self._held = omnigraph.open(uri, branch=branch, actor=prefix)
+        self._prefix = prefix
+        self.insert()
+
+    def insert_many(self, amount: int) -> None:
+        for _ in range(amount):
+            self.insert()
+
+    def prepare(self, schema: str) -> None:
+        """An empty graph, and the code that ingest needs."""
+        self._held = omnigraph.init(str(self.folder / "graph"), schema)
+        self._held.ingest([{"type": "Person", "data": {"name": "somebody"}}])
+
+    def ingest(self, path: Path) -> None:
+        self._held.ingest(path)
 
 
 class Cypher(Inserter):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.documents import DIMENSIONS, SCHEMA, Documents, document_set
+from benchmarks.documents import DIMENSIONS, SCHEMA, Documents, kept_set
 from benchmarks.subjects.omni import OmniGraph
 
 Hits = list[tuple[str, float]]
@@ -33,9 +33,9 @@ class Library(OmniGraph):
         super().__init__(folder)
         self._documents: Documents | None = None
 
-    def prepare(self, scale: float, seed: int) -> None:
-        """Make the documents; not part of what is measured."""
-        self._documents = document_set(scale, seed=seed)
+    def prepare(self, folder: Path, scale: float, seed: int) -> None:
+        """Have the documents; not part of what is measured."""
+        self._documents = kept_set(folder, scale, seed)
 
     @property
     def documents(self) -> Documents:

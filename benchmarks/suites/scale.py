@@ -1,6 +1,7 @@
 """How cost grows with the graph: the same at one, three and ten times the size.
 
-By default the largest is the graph of the promises; a scale moves all three.
+By default the largest is the graph of the promises, which other suites have loaded already; a scale
+moves all three. How loads on Spark grow is in the suite `load`.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ def run(setting: Setting) -> Findings:
     for size in SIZES:
         scale = size * setting.scale
         label = f"× {size / SIZES[0]:g}"
-        data = write_social(setting.folder / "scale", scale, setting.seed)
-        with crowd(setting.folder / "scale", data, (OURS,)) as found:
+        data = write_social(setting.folder, scale, setting.seed)
+        with crowd(setting.folder, data, (OURS,)) as found:
             worker = found.workers[OURS]
             samples.setdefault("load", {})[label] = [1000 * found.loading[OURS]]
             samples.setdefault("optimize", {})[label] = [1000 * found.settling[OURS]]
             for name in ASKED:
                 question = next(q for q in QUESTIONS if q.name == name)
-                worker.times("ask", question, seconds=0.5, most=80)
-                times = worker.times("ask", question, seconds=0.5, most=40)
+                worker.times("ask", question, seconds=0.4, most=80)
+                times = worker.times("ask", question, seconds=0.4, most=40)
                 samples.setdefault(name, {})[label] = [1000 * seconds for seconds in times]
     return Findings([_measure(name, found) for name, found in samples.items()])
 

@@ -7,12 +7,13 @@ from all distances and from our own ranking of texts.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
 
 import numpy as np
 
-from benchmarks.documents import Documents, document_set
+from benchmarks.documents import Documents, kept_set
 from benchmarks.measure import AGAIN, OURS, Findings, Measure
 from benchmarks.suites import Setting
 from benchmarks.workers import AbsentError, Worker
@@ -31,20 +32,13 @@ QUERIES = 25  # of which recall is taken
 
 
 def run(setting: Setting) -> Findings:
-    documents = document_set(setting.scale, seed=setting.seed)
+    documents = kept_set(setting.folder, setting.scale, setting.seed)
     skipped: dict[str, str] = {}
     with ExitStack() as stack:
         workers: dict[str, Worker] = {}
         for subject, system in ((OURS, "library"), ("lancedb", "lancedb"), (AGAIN, "library")):
             try:
-                place = setting.folder / f"documents-{setting.scale:g}-{system}"
-                fresh = not place.exists()
-                place.mkdir(exist_ok=True)
-                worker = stack.enter_context(Worker(system, place))
-                worker.call("prepare", setting.scale, setting.seed)
-                if fresh:
-                    worker.call("fill")
-                    worker.call("settle")
+                worker = stack.enter_context(_filled(system, setting))
             except (AbsentError, RuntimeError) as reason:
                 skipped[subject] = str(reason).splitlines()[0][:120]
                 continue
@@ -54,39 +48,52 @@ def run(setting: Setting) -> Findings:
     return Findings(measures, skipped, versions)
 
 
+def _filled(system: str, setting: Setting) -> Worker:
+    place = setting.folder / f"documents-{setting.scale:g}-{setting.seed}-{system}"
+    whole = place / "whole"  # written last
+    if not whole.exists():
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+    worker = Worker(system, place)
+    try:
+        worker.call("prepare", setting.folder, setting.scale, setting.seed)
+        if not whole.exists():
+            worker.call("fill")
+            worker.call("settle")
+            whole.touch()
+    except RuntimeError:
+        worker.close()
+        raise
+    return worker
+
+
 def _measures(
     case: tuple[str, str, str], workers: dict[str, Worker], documents: Documents, setting: Setting
 ) -> list[Measure]:
     kind, where, name = case
     samples: dict[str, list[float]] = {s: [] for s in workers}
     for worker in workers.values():  # warm: what is read once and kept has been read
-        worker.times("search_next", kind, where, seconds=60, most=90)
+        worker.times("search_next", kind, where, seconds=1.5, most=90)
     for _ in range(ROUNDS):
         for subject, worker in workers.items():
-            times = worker.times("search_next", kind, where, seconds=0.4, most=30)
+            times = worker.times("search_next", kind, where, seconds=0.3, most=30)
             samples[subject] += [1000 * seconds for seconds in times]
     target = TARGETS.get((kind, where)) if setting.scale == 1 else None
     found = [Measure(name, "ms", samples, target=target)]
     if kind == "text":
         return found
-    recalls = {
-        s: [
-            _recall(kind, where, number, worker, workers[OURS], documents)
-            for number in range(QUERIES)
-        ]
+    truths = [_TRUTH[kind](where, n, workers[OURS], documents) for n in range(QUERIES)]
+    means = {
+        s: [float(np.mean([_recall(kind, where, n, worker, t) for n, t in enumerate(truths)]))]
         for s, worker in workers.items()
         if s != AGAIN
     }
-    means = {s: [float(np.mean(values))] for s, values in recalls.items()}
     found.append(Measure(f"recall, {name}", "of 1", means, target=RECALL, more=True))
     return found
 
 
-def _recall(
-    kind: str, where: str, number: int, worker: Worker, ours: Worker, documents: Documents
-) -> float:
+def _recall(kind: str, where: str, number: int, worker: Worker, true: list[str]) -> float:
     found = {slug for slug, _ in worker.call("search", kind, where, number)}
-    true = _TRUTH[kind](where, number, ours, documents)
     return len(found & set(true)) / max(1, len(true))
 
 

@@ -1,40 +1,48 @@
-"""Commits, branches, diffs and merges beside DoltLite; and what a long history costs."""
+"""Commits, branches, diffs and merges beside DoltLite, over a million rows."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
-from statistics import median
 
-from tests.door import ACTOR, age, branch, head, new_graph, write
-
-from benchmarks.measure import AGAIN, OURS, Findings, Measure, timed_s, times_ms
+from benchmarks.aging import by_age, commits, types
+from benchmarks.measure import AGAIN, OURS, Findings, Measure
 from benchmarks.suites import Setting
 from benchmarks.workers import AbsentError, Worker
-from omnigraph.commit.branches import delete_branch
-from omnigraph.operations.opening import open_graph
-from omnigraph.storage.root import GraphRoot
 
-ROWS = 200_000
+ROWS = 1_000_000
+LEAST_ROWS = 10_000  # both sides of a merge change 2,000 of them
 ROUNDS = 5
-YOUNG, OLD = 10, 10_000
-ONE = {"A": {"x": 1}}
-REPEATS = 40
+OLD, OLD_IN_FULL = 1_000, 10_000
+# What is done once in a round, on branches made for it, with what it may take.
+ONCE = {
+    "diff": ("diff, 2,000 rows changed", 40.0),
+    "preview": ("preview of a merge, 2,000 rows changed on each side", 60.0),
+    "forward": ("fast-forward, 2,000 rows changed", 30.0),
+    "merge": ("merge, 2,000 rows changed on each side", 100.0),
+}
+OFTEN = {
+    "change_one": "update one row and commit",
+    "branch": "create a branch",
+    "reopen": "open and read one row",
+}
+OURS_ALONE = ("preview",)  # DoltLite has no such thing
 
 
 def run(setting: Setting) -> Findings:
     folder = setting.folder / "versioning"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    rows = max(LEAST_ROWS, int(ROWS * setting.scale))
     with ExitStack() as stack:
-        workers, skipped = _workers(stack, folder, int(ROWS * setting.scale))
-        measures = _beside(workers)
+        workers, skipped = _workers(stack, folder, rows)
+        measures = _beside(workers, setting, rows)
         versions = {s: w.version for s, w in workers.items() if s not in (OURS, AGAIN)}
-    measures += _types(folder)
-    measures += _flatness(folder, max(100, int(OLD * min(1.0, setting.scale))))
+    measures += _memory(folder, rows)
+    measures += [*commits(folder), *types(folder)]
+    old = OLD_IN_FULL if setting.full else OLD
+    measures += by_age(folder, max(100, int(old * min(1.0, setting.scale))))
     return Findings(measures, skipped, versions)
 
 
@@ -55,70 +63,57 @@ def _workers(stack: ExitStack, folder: Path, rows: int) -> tuple[dict[str, Worke
     return workers, skipped
 
 
-def _beside(workers: dict[str, Worker]) -> list[Measure]:
-    simple = {"change_one": "update one row and commit", "branch": "create a branch"}
-    simple["reopen"] = "open and read one row"
-    samples: dict[str, dict[str, list[float]]] = {}
-    counts: dict[str, list[int]] = {}
-    for number in range(ROUNDS):
+def _beside(workers: dict[str, Worker], setting: Setting, rows: int) -> list[Measure]:
+    samples: dict[str, dict[str, list[float]]] = {verb: {} for verb in (*ONCE, *OFTEN)}
+    answers: dict[str, list[tuple[int, int]]] = {}
+    for number in range(ROUNDS + 1):  # the first warms up
         for subject, worker in workers.items():
             worker.call("fork", number)
-            counts.setdefault(subject, []).append(worker.call("diff", number))
-            for verb in ("diff", "merge"):
-                found = samples.setdefault(verb, {}).setdefault(subject, [])
-                found.append(1000 * worker.time(verb, number))
-            for verb in simple:
-                times = worker.times(verb, seconds=0.3, most=8)
-                found = samples.setdefault(verb, {}).setdefault(subject, [])
-                found += [1000 * seconds for seconds in times]
-    same = len({tuple(found) for found in counts.values()}) == 1
-    measures = [Measure(name, "ms", samples[verb]) for verb, name in simple.items()]
-    measures.append(Measure("diff, 2,000 rows changed", "ms", samples["diff"], same=same))
-    measures.append(Measure("merge, 2,000 rows changed on each side", "ms", samples["merge"]))
-    return measures
-
-
-def _types(folder: Path, types: int = 100) -> list[Measure]:
-    root = new_graph(str(folder / "types"), types)
-    names = [table.name for table in head(root).catalog.nodes]
-    write(root, {name: {"x": 1} for name in names})
-    made: list[str] = []
-
-    def create() -> None:
-        made.append(f"branch-{len(made)}")
-        branch(root, made[-1])
-
-    created = times_ms(create, REPEATS)
-    deleted = times_ms(lambda: delete_branch(root, made.pop(), ACTOR), REPEATS - 1)
+            count = worker.call("diff", number)
+            found = _round(subject, worker, number)
+            answers.setdefault(subject, []).append((count, worker.call("merged", number)))
+            for verb, times in found.items() if number else ():
+                samples[verb].setdefault(subject, []).extend(1000 * s for s in times)
+    same = len({tuple(found) for found in answers.values()}) == 1
     return [
-        Measure(f"create a branch, {types} types", "ms", {OURS: created}),
-        Measure(f"delete a branch, {types} types", "ms", {OURS: deleted}),
+        *(Measure(name, "ms", samples[verb]) for verb, name in OFTEN.items()),
+        *(
+            Measure(
+                f"{name}, of {rows:,}",
+                "ms",
+                samples[verb],
+                target=setting.promised(target),
+                same=same if verb in ("diff", "merge") and len(workers) > 1 else None,
+            )
+            for verb, (name, target) in ONCE.items()
+        ),
     ]
 
 
-def _flatness(folder: Path, commits: int) -> list[Measure]:
-    """A young graph and an old one in turns, so that both meet the same moods of the machine."""
-    roots = {}
-    for label, history in ((f"at {YOUNG} commits", YOUNG), (f"at {commits:,}", commits)):
-        roots[label] = new_graph(str(folder / f"aged-{history}"))
-        write(roots[label], ONE)
-        age(roots[label], history - head(roots[label]).sequence)
-    operations: dict[str, Callable[[GraphRoot], object]] = {
-        "commit": lambda root: write(root, ONE),
-        "open": lambda root: open_graph(root.uri, actor=ACTOR),
-        "resolve the head anew": lambda root: head(GraphRoot.at(root.uri)),
+def _round(subject: str, worker: Worker, number: int) -> dict[str, list[float]]:
+    found = {
+        verb: [worker.time(verb, number)]
+        for verb in ONCE
+        if verb not in OURS_ALONE or subject in (OURS, AGAIN)
     }
-    return [_by_age(name, operation, roots) for name, operation in operations.items()]
+    # A number of times, not a span of time: everybody's rows must be the same in the next round.
+    return found | {verb: worker.times(verb, seconds=60, most=5) for verb in OFTEN}
 
 
-def _by_age(
-    name: str, operation: Callable[[GraphRoot], object], roots: dict[str, GraphRoot]
-) -> Measure:
-    samples: dict[str, list[float]] = {label: [] for label in roots}
-    for turn in range(REPEATS + 2):
-        for label, root in roots.items():
-            seconds = timed_s(partial(operation, root))
-            if turn > 1:
-                samples[label].append(1000 * seconds)
-    young, old = (median(found) for found in samples.values())
-    return Measure(f"{name}, by age", "ms", samples, peers=False, note=f"{old / young:.2f} times")
+def _memory(folder: Path, rows: int) -> list[Measure]:
+    """What a merge adds to a process, at a tenth of the rows and at all of them."""
+    samples: dict[str, list[float]] = {}
+    for count in (rows // 10, rows):
+        if count < LEAST_ROWS:
+            continue
+        place = folder / f"memory-{count}"
+        place.mkdir()
+        with Worker("versions", place) as worker:
+            worker.call("fill", count)
+            worker.call("fork", 0)
+        with Worker("versions", place) as worker:
+            worker.call("reopen")
+            before = worker.memory(reset=True)
+            worker.call("merge", 0)
+            samples[f"{count:,} rows"] = [(worker.memory() - before) / 2**20]
+    return [Measure("growth of memory by a merge", "MiB", samples, peers=False)]

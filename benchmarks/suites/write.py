@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import omnigraph
-from benchmarks.measure import AGAIN, OURS, Findings, Measure, timed_s, times_ms
+from benchmarks.measure import AGAIN, OURS, Findings, Measure, times_ms
 from benchmarks.suites import Setting
 from benchmarks.workers import AbsentError, Worker
 from omnigraph.graph import Graph
@@ -44,7 +42,8 @@ UPDATE = "query u($n: String) { update Person set { age: age + 1 } where name = 
 ROWS = 1_000_000
 NODES, EDGES = 100_000, 500_000
 CROWDS = (1, 2, 4, 8)
-EACH, EACH_TOGETHER = 40, 12
+EACH, EACH_TOGETHER = 20, 8
+TURNS = 3
 
 
 def run(setting: Setting) -> Findings:
@@ -52,8 +51,8 @@ def run(setting: Setting) -> Findings:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     one, skipped, versions = _one_row(folder)
-    measures = [one, *_large(folder, int(ROWS * setting.scale)), *_ingest(folder, setting.scale)]
-    measures += [_threads(folder), *_processes(folder)]
+    measures = [one, *_large(folder, setting), *_ingest(folder, setting)]
+    measures += [*_threads(folder), *_processes(folder)]
     return Findings(measures, skipped, versions)
 
 
@@ -95,7 +94,8 @@ def _one_row(folder: Path) -> tuple[Measure, dict[str, str], dict[str, str]]:
 # Into many rows
 
 
-def _large(folder: Path, rows: int) -> list[Measure]:
+def _large(folder: Path, setting: Setting) -> list[Measure]:
+    rows = max(10_000, int(ROWS * setting.scale))
     graph = _large_graph(folder, rows)
     numbers = count()
     chance = random.Random(1)
@@ -111,11 +111,16 @@ def _large(folder: Path, rows: int) -> list[Measure]:
     verbs: dict[str, tuple[Callable[[], object], int, float | None]] = {
         "insert one row": (insert, 20, 30),
         "insert one edge": (lambda: graph.mutate(LINK, params=ends), 20, None),
-        "update one row": (lambda: graph.mutate(UPDATE, params={"n": ends["a"]}), 8, None),
-        "upsert 1,000 rows": (upsert, 8, 150),
+        "update one row": (lambda: graph.mutate(UPDATE, params={"n": ends["a"]}), 10, None),
+        "upsert 1,000 rows": (upsert, 10, 150),
     }
     return [
-        Measure(f"{name}, {rows:,} rows there", "ms", {OURS: times_ms(verb, n, 2)}, target=target)
+        Measure(
+            f"{name}, {rows:,} rows there",
+            "ms",
+            {OURS: times_ms(verb, n, 2)},
+            target=setting.promised(target) if target else None,
+        )
         for name, (verb, n, target) in verbs.items()
     ]
 
@@ -155,93 +160,95 @@ def envelopes(nodes: int, edges: int) -> Iterator[bytes]:
     yield from lines
 
 
-def _ingest(folder: Path, scale: float) -> list[Measure]:
-    nodes, edges = int(NODES * scale), int(EDGES * scale)
+def _ingest(folder: Path, setting: Setting) -> list[Measure]:
+    nodes, edges = int(NODES * setting.scale), int(EDGES * setting.scale)
     path = folder / "input.jsonl"
     with path.open("wb") as file:
         file.writelines(envelopes(nodes, edges))
-    data = path.read_bytes()
-    numbers = count()
-    seconds = [
-        timed_s(lambda: new_graph(folder, f"ingest-{next(numbers)}").ingest(data)) for _ in range(3)
-    ]
-    target = 3.0 if scale == 1 else None
+    samples: dict[str, list[float]] = {OURS: [], AGAIN: []}
+    grown: list[float] = []
+    for number in range(3):
+        for subject, found in samples.items():
+            place = folder / f"ingest-{number}-{subject[-5:]}"
+            place.mkdir()
+            with Worker("inserter", place) as worker:
+                worker.call("prepare", SCHEMA)
+                before = worker.memory(reset=True)
+                found.append(worker.time("ingest", path))
+                grown.append((worker.memory() - before) / path.stat().st_size)
+            shutil.rmtree(place)
     name = f"ingest {nodes:,} nodes and {edges:,} edges of JSONL"
-    return [Measure(name, "s", {OURS: seconds}, target=target)]
+    size = f"{path.stat().st_size / 2**20:.0f} MiB"
+    return [
+        Measure(name, "s", samples, target=setting.promised(3.0), note=size),
+        Measure(
+            "memory it takes, over its input", "times", {OURS: grown}, target=setting.promised(4)
+        ),
+    ]
 
 
 # Threads and processes
 
 
-def _threads(folder: Path) -> Measure:
-    samples: dict[str, list[float]] = {}
-    for threads in CROWDS:
-        graph = new_graph(folder, f"threads-{threads}")
-        insert_many(graph, "warm", 2)
-        workers = [
-            threading.Thread(target=insert_many, args=(graph, f"t{n}", EACH))
-            for n in range(threads)
-        ]
-        begun = time.perf_counter()
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-        samples[str(threads)] = [threads * EACH / (time.perf_counter() - begun)]
-    return Measure(
-        "inserts by so many threads on one branch", "per s", samples, more=True, peers=False
-    )
+def _threads(folder: Path) -> list[Measure]:
+    samples: dict[str, list[float]] = {str(threads): [] for threads in CROWDS}
+    graph = new_graph(folder, "threads")
+    insert_many(graph, "warm", 3)
+    for turn in range(TURNS):
+        for threads in CROWDS:
+            workers = [
+                threading.Thread(target=insert_many, args=(graph, f"{turn}-{threads}-{n}", EACH))
+                for n in range(threads)
+            ]
+            begun = time.perf_counter()
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+            samples[str(threads)].append(threads * EACH / (time.perf_counter() - begun))
+    return _gain("inserts by so many threads on one branch", "8 threads", samples, 4.0)
 
 
 def _processes(folder: Path) -> list[Measure]:
-    own: dict[str, list[float]] = {}
-    shared: dict[str, list[float]] = {}
-    for processes in CROWDS:
-        graph = new_graph(folder, f"processes-{processes}")
-        insert_many(graph, "start", 2)
-        branches = [f"b{n}" for n in range(processes)]
-        for branch in branches:
-            graph.create_branch(branch)
-        own[str(processes)] = [_race([(graph.uri, b, b) for b in branches], EACH)]
-        together = [(graph.uri, "main", b) for b in branches]
-        shared[str(processes)] = [_race(together, EACH_TOGETHER)]
-    return [
-        Measure("by so many processes, a branch each", "per s", own, more=True, peers=False),
-        Measure("by so many processes on one branch", "per s", shared, more=True, peers=False),
-    ]
+    """Processes that begin together, each on a branch of its own, then all on one."""
+    graph = new_graph(folder, "processes")
+    insert_many(graph, "start", 2)
+    most = max(CROWDS)
+    for number in range(most):
+        graph.create_branch(f"b{number}")
+    found: list[Measure] = []
+    for name, branches, each, least in (
+        ("by so many processes, a branch each", [f"b{n}" for n in range(most)], EACH, 3.0),
+        ("by so many processes on one branch", ["main"] * most, EACH_TOGETHER, 1.0),
+    ):
+        with ExitStack() as stack:
+            workers = [
+                stack.enter_context(Worker("inserter", folder / "processes")) for _ in branches
+            ]
+            for number, (worker, branch) in enumerate(zip(workers, branches, strict=True)):
+                worker.call("join", graph.uri, branch, f"{name[-3:]}{number}")
+            samples = {str(crowd): [] for crowd in CROWDS}
+            for _ in range(TURNS):
+                for crowd in CROWDS:
+                    samples[str(crowd)].append(_race(workers[:crowd], each))
+        found += _gain(name, f"8 {name.removeprefix('by so many ')}", samples, least)
+    return found
 
 
-def _race(tasks: list[tuple[str, str, str]], each: int) -> float:
-    """Inserts per second of workers that start together, without the time to start them."""
-    command = [sys.executable, "-m", "benchmarks.suites.write"]
-    workers = [
-        subprocess.Popen(
-            [*command, *task, str(each)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        for task in tasks
-    ]
-    for worker in workers:
-        assert worker.stdout is not None
-        worker.stdout.readline()
+def _race(workers: list[Worker], each: int) -> float:
+    """Inserts per second of workers that begin together."""
     begun = time.perf_counter()
     for worker in workers:
-        assert worker.stdin is not None
-        worker.stdin.write("go\n")
-        worker.stdin.close()
+        worker.begin("insert_many", each)
     for worker in workers:
-        assert worker.wait() == 0
-        assert worker.stdout is not None
-        worker.stdout.close()
-    return len(tasks) * each / (time.perf_counter() - begun)
+        worker.end()
+    return len(workers) * each / (time.perf_counter() - begun)
 
 
-def _work(uri: str, branch: str, prefix: str, amount: int) -> None:
-    graph = omnigraph.open(uri, branch=branch)
-    insert_many(graph, f"{prefix}-warm", 1)
-    print("ready", flush=True)
-    sys.stdin.readline()
-    insert_many(graph, prefix, amount)
-
-
-if __name__ == "__main__":
-    _work(*sys.argv[1:4], int(sys.argv[4]))
+def _gain(name: str, crowd: str, samples: dict[str, list[float]], least: float) -> list[Measure]:
+    """The rates, and what the largest crowd is worth beside one, turn by turn."""
+    gains = [many / one for one, many in zip(samples["1"], samples["8"], strict=True)]
+    return [
+        Measure(name, "per s", samples, more=True, peers=False),
+        Measure(f"{crowd} over one", "times", {OURS: gains}, target=least, more=True),
+    ]
