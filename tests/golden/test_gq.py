@@ -15,11 +15,15 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import Diagnostic, QueryError
+from omnigraph.ir.expr import ArithmeticOp, CompareOp
 from omnigraph.ir.text import render as render_ir
 from omnigraph.lang import gq
 from omnigraph.lang.diagnostics import render
 from omnigraph.lang.gq import ast
+from omnigraph.lang.gq.check.calls import NAMES
+from omnigraph.lang.gq.check.operators import STRING_TESTS
 from omnigraph.lang.gq.codes import ERRORS, WARNINGS
+from omnigraph.lang.gq.names import nodes_in
 from omnigraph.lang.pg import compile_schema
 
 HERE = Path(__file__).parent / "gq"
@@ -95,6 +99,21 @@ def test_format(name: str) -> None:
     agree(HERE / "format" / f"{name}.fmt.gq", formatted)
     assert gq.format_queries(formatted) == formatted
     assert gq.parse(formatted) == gq.parse(text)
+
+
+def test_every_construct_has_a_file() -> None:
+    kinds: set[type[ast.Node]] = set()
+    words: set[str] = set()
+    for name in cases("constructs"):
+        for query in gq.parse(read("constructs", name)).queries:
+            for node in nodes_in(query):
+                kinds.add(type(node))
+                if isinstance(node, ast.Binary):
+                    words.add(node.op)
+                elif isinstance(node, ast.Call):
+                    words.add(node.name.text)
+    assert set(ast.Node.__subclasses__()) - kinds == {ast.File}
+    assert {*NAMES, *CompareOp, *ArithmeticOp, *STRING_TESTS} - words == set()
 
 
 def test_every_error_has_a_file() -> None:

@@ -27,6 +27,14 @@ def test_every_code_is_on_the_page(table: dict[str, str]) -> None:
     assert set(shown) == {*pg.CHANGES, *pg.FINDINGS}
 
 
+def test_every_code_in_the_source_is_listed() -> None:
+    found: set[str] = set()
+    for path in (ROOT / "src/omnigraph/lang/pg").glob("*.py"):
+        if path.name != "codes.py":
+            found |= set(re.findall(r'"(S\d{3}|OG-[A-Z]{2}-\d{3})"', path.read_text()))
+    assert found == {*pg.FINDINGS, *pg.CHANGES} - {"OG-DS-101"}  # kept for later
+
+
 def test_the_examples_compile_and_are_in_style() -> None:
     examples = re.findall(r"```pg\n(.*?)```", PAGE, re.DOTALL)
     assert examples

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _COMPARISONS: Final = frozenset(op.value for op in ir.CompareOp)
 _ARITHMETIC: Final = frozenset(op.value for op in ir.ArithmeticOp)
-_STRING_TESTS: Final[dict[str, tuple[ir.StringOp, bool]]] = {
+STRING_TESTS: Final[dict[str, tuple[ir.StringOp, bool]]] = {
     "contains": (ir.StringOp.CONTAINS, False),
     "starts_with": (ir.StringOp.STARTS_WITH, False),
     "ends_with": (ir.StringOp.ENDS_WITH, False),
@@ -149,7 +149,7 @@ def _string_test(values: Values, node: ast.Binary) -> ir.Expr | None:
             message = f"`{node.op}` needs a String{other} on its {side}, got {got}"
             hint = "make a text with `to_string(…)`, or use `=`"
             return values.error("T7", message, where.span, hint)
-    op, ignore_case = _STRING_TESTS[node.op]
+    op, ignore_case = STRING_TESTS[node.op]
     if op is ir.StringOp.MATCHES and isinstance(right, ir.Literal):
         problem = rules.regex_problem(str(right.value))
         if problem:
