@@ -30,11 +30,13 @@ Walk = Iterator[tuple[tuple[str, ...], Command]]
 
 
 def commands_of(root: Command) -> Walk:
-    """Every command and group below the program, with its path of names."""
+    """Every command and group below the program, with its path of names; without hidden ones."""
 
     def walk(group: Command, path: tuple[str, ...]) -> Walk:
         for name in group.commands:
             command = group.commands[name]
+            if command.hidden:
+                continue
             yield (*path, name), command
             if hasattr(command, "commands"):
                 yield from walk(command, (*path, name))

@@ -98,6 +98,7 @@ def script() -> Iterator[tuple[str, str]]:
     yield "tag delete", "tag delete g v1"
     yield "snapshot", "snapshot g"
     yield "schema show", "schema show g"
+    yield "", "schema get g"  # the elder's other name of it
     yield "schema plan", "schema plan g --schema wider.pg"
     yield "schema apply", "schema apply g --schema wider.pg"
     yield "lint", "lint s.pg q.gq"

@@ -27,9 +27,6 @@ Master = Annotated[
         "session if one runs, else local[*].",
     ),
 ]
-Remote = Annotated[
-    str | None, typer.Option(metavar="URL", help="Spark Connect endpoint: sc://host:15002.")
-]
 Conf = Annotated[
     list[str] | None,
     typer.Option("--conf", metavar="NAME=VALUE", help="Spark setting; may be repeated."),
@@ -47,11 +44,17 @@ class OnSpark(Bundle):
     """Which Spark a command uses: what is named, else the resident session if there is one."""
 
     master: Master = None
-    remote: Remote = None
+    remote: Annotated[
+        str | None, typer.Option(metavar="URL", help="Spark Connect endpoint: sc://host:15002.")
+    ] = None
     conf: Conf = None
 
     def settings(self) -> SparkSettings:
-        return spark_settings(self.master, self.remote, self.conf)
+        from omnigraph.engines.spark.settings import parse_config, read_settings
+
+        given = parse_config(";".join(self.conf or ()))
+        settings = read_settings(self.master, self.remote, given)
+        return _with_resident(settings) if settings.is_open else settings
 
     def started(self, engine: str | None) -> SparkSettings | None:
         """The settings, with a session that runs already; None for another engine."""
@@ -62,14 +65,6 @@ class OnSpark(Bundle):
         settings = self.settings()
         get_session(settings)  # before the graph is opened: from a process that is still small
         return settings
-
-
-def spark_settings(master: str | None, remote: str | None, conf: list[str] | None) -> SparkSettings:
-    """Which Spark is meant by what was named."""
-    from omnigraph.engines.spark.settings import parse_config, read_settings
-
-    settings = read_settings(master, remote, parse_config(";".join(conf or ())))
-    return _with_resident(settings) if settings.is_open else settings
 
 
 def _with_resident(settings: SparkSettings) -> SparkSettings:

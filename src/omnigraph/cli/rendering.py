@@ -8,6 +8,7 @@ Deliberately absent: deciding what to print.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -68,10 +69,19 @@ def print_records(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) 
     if format in BINARY:
         import pyarrow as pa
 
-        rows = [{name: each.get(name) for name in columns} for each in records]
-        write_binary(pa.Table.from_pylist(rows).to_reader(), format)
-    else:
-        print_rows(columns, records, format, _layout())
+        named = {name: [each.get(name) for each in records] for name in columns}
+        write_binary(pa.table(named).to_reader(), format)
+        return
+    if format is Format.TABLE and sys.stdout.isatty():
+        records = [{name: _brief(name, each.get(name)) for name in columns} for each in records]
+    print_rows(columns, records, format, _layout())
+
+
+def _brief(name: str, value: Any) -> Any:
+    """A moment to the second, as people read it; where there is a terminal, room is scarce."""
+    if name.endswith("_at") and isinstance(value, str) and "." in value:
+        return value.partition(".")[0] + "Z"
+    return value
 
 
 def print_remark(text: str) -> None:

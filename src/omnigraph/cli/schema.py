@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omnigraph.cli.apps import new_app
-from omnigraph.cli.options import Actor, AsJson, BranchOption, Store
-from omnigraph.cli.pipeline import Conf, Master, Remote, spark_settings
+from omnigraph.cli.options import Actor, AsJson, BranchOption, Message, Store
+from omnigraph.cli.pipeline import OnSpark
 from omnigraph.cli.targets import Targeted, open_graph
 from omnigraph.cli.terminal import echo
 
@@ -26,6 +26,7 @@ AllowDataLoss = Annotated[
 ]
 
 
+@app.command("get", cls=Targeted, hidden=True)  # the elder's other name of it
 @app.command(cls=Targeted)
 def show(graph: Store, branch: BranchOption = "main", as_json: AsJson = False) -> None:
     """Print the schema that a branch has accepted."""
@@ -59,15 +60,18 @@ def plan(
         print_json(planned.to_dict())
         return
     _print_planned(planned)
+    if not planned.plan.steps:
+        echo("nothing to change")
 
 
 @app.command(cls=Targeted)
 def apply(
+    *,
     graph: Store,
     schema: SchemaFile,
     branch: BranchOption = "main",
     allow_data_loss: AllowDataLoss = False,
-    message: Annotated[str, typer.Option("--message", "-m", metavar="TEXT", help="Why.")] = "",
+    message: Message = "",
     engine: Annotated[
         str | None,
         typer.Option(
@@ -75,9 +79,7 @@ def apply(
             help="Who writes rows: embedded or spark; without, spark where there are millions.",
         ),
     ] = None,
-    master: Master = None,
-    remote: Remote = None,
-    conf: Conf = None,
+    on_spark: OnSpark,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
@@ -89,7 +91,7 @@ def apply(
     from omnigraph.cli.rendering import print_json
 
     text, name = read_text(schema), str(schema)
-    settings = spark_settings(master, remote, conf) if engine == "spark" else None
+    settings = on_spark.settings() if engine == "spark" else None
     opened = open_graph(graph, branch, actor=actor, spark=engine == "spark")
     planned = opened.plan_schema(text, allow_data_loss=allow_data_loss, file=name)
     if planned.plan.supported and not as_json:

@@ -41,7 +41,11 @@ def stats(
 
 def _record(one: dict[str, Any]) -> dict[str, Any]:
     indexed = [
-        index["column"] + (f" (-{index['unindexed_rows']})" if index["unindexed_rows"] else "")
+        f"{index['column']} ({index['kind']}{_behind(index['unindexed_rows'])})"
         for index in one["indexes"]
     ]
     return {**one, "indexed": ", ".join(indexed), "missing": ", ".join(one["missing"])}
+
+
+def _behind(rows: int) -> str:
+    return f", {rows} rows behind" if rows else ""

@@ -1,7 +1,8 @@
 """Text tables that fit.
 
-Guarantees: on a terminal no line is wider than it, whatever the rows hold; elsewhere nothing is
-cut; letters that take two places count as two.
+Guarantees: on a terminal no line is wider than it, whatever the rows hold, and where columns would
+be too narrow to be read, each row is a block of names and values; elsewhere nothing is cut; letters
+that take two places count as two.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from omnigraph.cli.terminal import styled
 
 _GAP = 2
-_NARROWEST = 4
+_READABLE = 8  # a column that has to be cut keeps as much
 
 
 @dataclass(frozen=True)
@@ -35,17 +36,29 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], layout: Layout 
         max([width(name), *(width(row[place]) for row in rows)])
         for place, name in enumerate(columns)
     ]
-    on_terminal = sys.stdout.isatty()
-    if on_terminal:
-        widths = _fitted(widths, layout.widest)
-    shown = len(widths)  # a terminal may be too narrow for all of the columns
+    if sys.stdout.isatty():
+        room = shutil.get_terminal_size().columns
+        widths = _fitted(widths, layout.widest, room)
+        if sum(widths) + _GAP * (len(widths) - 1) > room:
+            return "\n".join(_blocks(columns, rows, layout, room))
     body = [["-" * each for each in widths], *rows]
-    lines = [styled(line, "head", err=False) for line in _lines(columns[:shown], widths, layout)]
-    lines += [line for row in body for line in _lines(row[:shown], widths, layout)]
-    if shown < len(columns):
-        hidden = ", ".join(columns[shown:])
-        lines.append(_cut(f"… and {hidden}", shutil.get_terminal_size().columns))
+    lines = [styled(line, "head", err=False) for line in _lines(columns, widths, layout)]
+    lines += [line for row in body for line in _lines(row, widths, layout)]
     return "\n".join(lines)
+
+
+def _blocks(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], layout: Layout, room: int
+) -> Iterator[str]:
+    """Each row as lines of a name and a value."""
+    names = max(min(max(map(width, columns)), room - _GAP - _READABLE), 1)
+    widths = [names, max(room - _GAP - names, 1)]
+    for number, row in enumerate(rows or [[""] * len(columns)]):
+        if number:
+            yield ""
+        for name, value in zip(columns, row, strict=True):
+            for line in _lines([name, value], widths, layout):
+                yield _cut(line, room)
 
 
 def width(text: str) -> int:
@@ -61,13 +74,11 @@ def _places(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
-def _fitted(widths: list[int], widest: int) -> list[int]:
-    """Narrow the widest columns until the table fits; drop the last ones if that is not enough."""
-    room = shutil.get_terminal_size().columns
-    most = max((room + _GAP) // (_NARROWEST + _GAP), 1)
-    fitted = [min(each, widest) for each in widths[:most]]
+def _fitted(widths: list[int], widest: int, room: int) -> list[int]:
+    """Narrow the widest columns until the table fits, or until none can be narrower."""
+    fitted = [min(each, widest) for each in widths]
     room -= _GAP * (len(fitted) - 1)
-    while sum(fitted) > room:
+    while sum(fitted) > room and max(fitted) > _READABLE:
         place = max(range(len(fitted)), key=lambda place: fitted[place])
         fitted[place] -= 1
     return fitted

@@ -137,7 +137,8 @@ def classify(error: Exception, action: str, path: str) -> Exception:
     kind = _kind(error, action)
     if kind is None:
         return error
-    hint = _DAMAGED if action in _READS and _is_senseless(error) else None
+    damaged = kind is StoragePermanentError and action in _READS and _is_senseless(error)
+    hint = _DAMAGED if damaged else None
     return kind(
         f"Could not {action} {path!r}: {one_line(error)}", path=path, action=action, hint=hint
     )

@@ -60,11 +60,22 @@ def test_text_is_wrapped_or_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wrapped[2:] == ["ab  one two", "    three"]
 
 
-def test_columns_that_have_no_room_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    narrow(monkeypatch, 12)
-    shown = tables.table(["one", "two", "three"], [["1111111", "2222222", "3333333"]]).splitlines()
-    assert shown[-1] == "… and three"
-    assert max(map(len, shown)) <= 12
+def test_rows_that_have_no_room_become_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow(monkeypatch, 16)
+    rows = [["1111111", "2222222", "3" * 20], ["1", "2", "3"]]
+    assert tables.table(["one", "two", "three"], rows).splitlines() == [
+        "one    1111111",
+        "two    2222222",
+        "three  33333333…",
+        "",
+        "one    1",
+        "two    2",
+        "three  3",
+    ]
+    wrapped = tables.table(["one", "two", "three"], rows, tables.Layout(wraps=True)).splitlines()
+    assert wrapped[2:5] == ["three  333333333", "       333333333", "       33"]
+    narrow(monkeypatch, 3)
+    assert max(map(len, tables.table(["one", "two"], [["1", "2"]]).splitlines())) <= 3
 
 
 def test_without_a_terminal_nothing_is_cut() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.cli.main import run
-from omnigraph.cli.pipeline import listener, spark_settings
+from omnigraph.cli.pipeline import OnSpark, listener
 from omnigraph.engines.spark.progress import ProgressEvent
 
 SCHEMA = """
@@ -86,7 +86,7 @@ def test_progress_goes_where_it_is_wanted(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_settings_come_from_flags() -> None:
-    settings = spark_settings("local[2]", None, ["spark.a=1", "spark.b=2"])
+    settings = OnSpark("local[2]", None, ["spark.a=1", "spark.b=2"]).settings()
     assert settings.place == "local[2]"
     assert settings.config == {"spark.a": "1", "spark.b": "2"}
 

@@ -211,7 +211,15 @@ def test_a_column_that_is_not_there_is_a_broken_promise(tmp_path: Path) -> None:
 def test_a_damaged_file_is_a_permanent_failure(text: str) -> None:
     found = classify(ValueError(text), "scan", "nodes/1")
     assert isinstance(found, StoragePermanentError)
+    assert "damaged" in str(found)
     assert isinstance(classify(ValueError("no such option"), "scan", "x"), ValueError)
+
+
+def test_a_file_that_may_not_be_read_is_not_called_damaged() -> None:
+    text = "LanceError(IO): Unable to walk dir: Permission denied (os error 13)"
+    found = classify(OSError(text), "read", "nodes/1")
+    assert isinstance(found, StorageConfigurationError)
+    assert "damaged" not in str(found)
 
 
 @pytest.mark.parametrize(

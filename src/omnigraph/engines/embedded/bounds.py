@@ -105,7 +105,7 @@ class Bounds:
         return future.result()
 
     def _report(self) -> None:
-        progress.report("query", rows=self.scanned)
+        progress.report("match", rows=self.scanned)
 
     def beside(self, work: Callable[[], T]) -> Future[T]:
         """Start work in another thread, while this one does something else."""

@@ -78,7 +78,7 @@ def test_a_query_tells_how_many_rows_it_has_seen(snapshot: Snapshot) -> None:
     heard: list[progress.Progress] = []
     with progress.listening(heard.append):
         rows = ask(EmbeddedEngine(), snapshot, WALK).rows()
-    seen = [event.rows or 0 for event in heard if event.stage == "query"]
+    seen = [event.rows or 0 for event in heard if event.stage == "match"]
     assert seen == sorted(seen)
     assert seen[-1] >= rows[0]["n"]  # every row that was found was walked to
     assert heard[-1] == progress.Progress("fetch", 0, 1, 0)

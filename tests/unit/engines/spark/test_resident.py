@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.cli.main import run
-from omnigraph.cli.pipeline import spark_settings
+from omnigraph.cli.pipeline import OnSpark
 from omnigraph.engines.spark import resident, serving
 from omnigraph.engines.spark.resident import RESIDENT_VARIABLE, Resident, find_resident
 from omnigraph.engines.spark.settings import SparkSettings, read_settings
@@ -64,7 +64,7 @@ def made(pid: int, port: int) -> Resident:
 
 def test_without_a_file_there_is_none(file: Path) -> None:
     assert find_resident().usable is None
-    assert spark_settings(None, None, None).remote is None
+    assert OnSpark(None, None, None).settings().remote is None
     file.parent.mkdir()
     for text in ("", "{", "[]", '{"pid": 1}'):
         file.write_text(text)
@@ -76,12 +76,12 @@ def test_a_server_is_found_and_its_token_is_not_shown(file: Path, server: tuple[
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     found = find_resident().usable
     assert found is not None
-    settings = spark_settings(None, None, None)
+    settings = OnSpark(None, None, None).settings()
     assert settings.resident
     endpoint = f"sc://localhost:{server[1]}/;token=a%2Fb%3Bc"
     assert settings.remote == f"{endpoint};session_id={found.session}"
     # With settings of its own a command gets a session of its own.
-    own = spark_settings(None, None, ["spark.sql.shuffle.partitions=4"])
+    own = OnSpark(None, None, ["spark.sql.shuffle.partitions=4"]).settings()
     assert (own.remote, own.resident) == (endpoint, True)
     assert settings.shown == found.url == f"sc://localhost:{server[1]}"
     assert "a/b" not in json.dumps(found.to_json())
@@ -89,9 +89,9 @@ def test_a_server_is_found_and_its_token_is_not_shown(file: Path, server: tuple[
 
 def test_what_is_named_wins_over_it(file: Path, server: tuple[int, int]) -> None:
     resident.write_state(file, made(*server))
-    assert spark_settings("local[1]", None, None).remote is None
-    assert spark_settings(None, "sc://there:1", None).remote == "sc://there:1"
-    assert not spark_settings(None, None, ["spark.executor.memory=4g"]).resident
+    assert OnSpark("local[1]", None, None).settings().remote is None
+    assert OnSpark(None, "sc://there:1", None).settings().remote == "sc://there:1"
+    assert not OnSpark(None, None, ["spark.executor.memory=4g"]).settings().resident
 
 
 def test_it_can_be_switched_off(
@@ -108,7 +108,7 @@ def test_one_of_another_build_or_environment_is_not_used(
     file: Path, server: tuple[int, int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     resident.write_state(file, replace(made(*server), build="older"))
-    assert not spark_settings(None, None, None).resident
+    assert not OnSpark(None, None, None).settings().resident
     assert "another version" in capsys.readouterr().err
     with pytest.raises(AlreadyExistsError, match="another version"):
         serving.start_resident(SparkSettings())
