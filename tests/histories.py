@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import random
 import subprocess
 import sys
@@ -178,6 +177,20 @@ def work(uri: str, log: Path, seed: int, count: int, threads: int) -> None:
         worker.join()
 
 
+def new_cells(folder: Path) -> Graph:
+    """A graph to begin a history with."""
+    graph = omnigraph.init(str(folder / "graph"), SCHEMA, actor="judge")
+    graph.ingest([{"key": 0, "value": 0}, {"key": 1, "value": 0}], type="Cell", message="start")
+    return graph
+
+
+def recorded(logs: Iterable[Path]) -> list[dict[str, Any]]:
+    """All that workers wrote down."""
+    return [
+        json.loads(line) for log in logs if log.exists() for line in log.read_text().splitlines()
+    ]
+
+
 def serve() -> None:
     """The body of a worker process: histories come in on stdin, one to a line."""
     for line in sys.stdin:
@@ -189,54 +202,37 @@ def serve() -> None:
 class Workers:
     """Processes that take part in one history after another."""
 
-    def __init__(self, count: int, faults: str = "") -> None:
+    def __init__(self, count: int) -> None:
         self._count = count
-        self._environment = {**os.environ, "OMNIGRAPH_FAULTS": faults}
-        self._processes = [self._start() for _ in range(count)]
-
-    def _start(self) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.histories"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=Path(__file__).resolve().parent.parent,
-            env=self._environment,
-        )
+        self._processes = [_start() for _ in range(count)]
 
     def play(self, folder: Path, seed: int, *, count: int = 5, threads: int = 1) -> Trial:
         """One history on a new graph, and all that is known of it afterwards."""
-        graph = omnigraph.init(str(folder / "graph"), SCHEMA, actor="judge")
-        graph.ingest([{"key": 0, "value": 0}, {"key": 1, "value": 0}], type="Cell", message="start")
+        graph = new_cells(folder)
         logs = [folder / f"w{number}.jsonl" for number in range(self._count)]
         for number, (process, log) in enumerate(zip(self._processes, logs, strict=True)):
             task = {"uri": graph.uri, "log": str(log), "seed": seed * 100 + number}
             assert process.stdin is not None
             process.stdin.write(json.dumps({**task, "count": count, "threads": threads}) + "\n")
             process.stdin.flush()
-        died = [self._wait(number) for number in range(self._count)]
-        entries = [
-            json.loads(line)
-            for log in logs
-            if log.exists()
-            for line in log.read_text().splitlines()
-        ]
-        return Trial(omnigraph.open(graph.uri), entries, died=any(died))
-
-    def _wait(self, number: int) -> bool:
-        """Wait for a worker's part; a worker that died is replaced."""
-        process = self._processes[number]
-        assert process.stdout is not None
-        if process.stdout.readline().strip() == "done":
-            return False
-        _end(process)
-        assert process.returncode < 0, f"a worker failed with {process.returncode}"
-        self._processes[number] = self._start()
-        return True
+        for process in self._processes:
+            assert process.stdout is not None
+            assert process.stdout.readline().strip() == "done", "a worker failed"
+        return Trial(omnigraph.open(graph.uri), recorded(logs))
 
     def close(self) -> None:
         for process in self._processes:
             _end(process)
+
+
+def _start() -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.histories"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).resolve().parent.parent,
+    )
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.crash.corrupting import furnished, probe, probe_bytes, probe_row
 from tests.crash.evolving import evolve, keep_up
-from tests.crash.isolating import transact
+from tests.crash.isolating import take_part, transact
 from tests.crash.killing import write_until_killed
 from tests.crash.scarcity import run_with_few_files, starve
 from tests.crash.scenes import (
@@ -61,6 +61,7 @@ __all__ = [
     "reopen",
     "run_with_few_files",
     "starve",
+    "take_part",
     "transact",
     "watch",
     "watch_reopen",

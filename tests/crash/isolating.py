@@ -13,9 +13,11 @@ from __future__ import annotations
 import random
 import time
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 from tests.crash.nursery import Nursery, call
+from tests.histories import work
 from tests.isolation import INITIAL, Anomaly, Txn, find_anomalies
 from tests.twosides import content
 
@@ -59,6 +61,12 @@ def transact(uri: str, session: str, seed: int, count: int) -> list[Plain]:
             {"name": token, "session": session, "begin": begin, "end": time.monotonic(), **entry}
         )
     return done
+
+
+def take_part(uri: str, log: str, seed: int, count: int, threads: int) -> str:
+    """One worker's part of another kind of history, which `tests.histories` judges."""
+    work(uri, Path(log), seed, count, threads)
+    return "done"
 
 
 def _read_cells(graph: Graph) -> tuple[str, dict[str, str]]:
