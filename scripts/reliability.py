@@ -12,8 +12,8 @@ Figures = Mapping[str, Any]
 
 INTRODUCTION = """\
 What `make crash` does to the program, and what came of it. Every campaign is a set
-of ordinary tests in `tests/crash`; `make test` runs all planted bugs, universes and kill cycles, and
-a part of the rest. A failure names its seed, and the seed gives the same failure again:
+of ordinary tests in `tests/crash`; `make test` runs all planted bugs, universes and kill cycles,
+and a part of the rest. A failure names its seed, and the seed gives the same failure again:
 `python -m tests.universe 17` plays one universe.
 
 Processes are killed here, machines are not: a power failure, which also loses what was written and
