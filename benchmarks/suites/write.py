@@ -165,22 +165,21 @@ def _ingest(folder: Path, setting: Setting) -> list[Measure]:
     path = folder / "input.jsonl"
     with path.open("wb") as file:
         file.writelines(envelopes(nodes, edges))
-    samples: dict[str, list[float]] = {OURS: [], AGAIN: []}
+    seconds: list[float] = []
     grown: list[float] = []
     for number in range(3):
-        for subject, found in samples.items():
-            place = folder / f"ingest-{number}-{subject[-5:]}"
-            place.mkdir()
-            with Worker("inserter", place) as worker:
-                worker.call("prepare", SCHEMA)
-                before = worker.memory(reset=True)
-                found.append(worker.time("ingest", path))
-                grown.append((worker.memory() - before) / path.stat().st_size)
-            shutil.rmtree(place)
+        place = folder / f"ingest-{number}"
+        place.mkdir()
+        with Worker("inserter", place) as worker:
+            worker.call("prepare", SCHEMA)
+            before = worker.memory(reset=True)
+            seconds.append(worker.time("ingest", path))
+            grown.append((worker.memory() - before) / path.stat().st_size)
+        shutil.rmtree(place)
     name = f"ingest {nodes:,} nodes and {edges:,} edges of JSONL"
     size = f"{path.stat().st_size / 2**20:.0f} MiB"
     return [
-        Measure(name, "s", samples, target=setting.promised(3.0), note=size),
+        Measure(name, "s", {OURS: seconds}, target=setting.promised(3.0), note=size),
         Measure(
             "memory it takes, over its input", "times", {OURS: grown}, target=setting.promised(4)
         ),
@@ -191,48 +190,50 @@ def _ingest(folder: Path, setting: Setting) -> list[Measure]:
 
 
 def _threads(folder: Path) -> list[Measure]:
-    samples: dict[str, list[float]] = {str(threads): [] for threads in CROWDS}
     graph = new_graph(folder, "threads")
     insert_many(graph, "warm", 3)
-    for turn in range(TURNS):
-        for threads in CROWDS:
-            workers = [
-                threading.Thread(target=insert_many, args=(graph, f"{turn}-{threads}-{n}", EACH))
-                for n in range(threads)
-            ]
-            begun = time.perf_counter()
-            for worker in workers:
-                worker.start()
-            for worker in workers:
-                worker.join()
-            samples[str(threads)].append(threads * EACH / (time.perf_counter() - begun))
-    return _gain("inserts by so many threads on one branch", "8 threads", samples, 4.0)
+
+    def rate(turn: int, threads: int) -> float:
+        workers = [
+            threading.Thread(target=insert_many, args=(graph, f"{turn}-{threads}-{n}", EACH))
+            for n in range(threads)
+        ]
+        begun = time.perf_counter()
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return threads * EACH / (time.perf_counter() - begun)
+
+    return _gain("inserts by so many threads on one branch", "8 threads", rate, 4.0)
 
 
 def _processes(folder: Path) -> list[Measure]:
     """Processes that begin together, each on a branch of its own, then all on one."""
     graph = new_graph(folder, "processes")
     insert_many(graph, "start", 2)
-    most = max(CROWDS)
-    for number in range(most):
-        graph.create_branch(f"b{number}")
-    found: list[Measure] = []
-    for name, branches, each, least in (
-        ("by so many processes, a branch each", [f"b{n}" for n in range(most)], EACH, 3.0),
-        ("by so many processes on one branch", ["main"] * most, EACH_TOGETHER, 1.0),
-    ):
-        with ExitStack() as stack:
-            workers = [
-                stack.enter_context(Worker("inserter", folder / "processes")) for _ in branches
-            ]
-            for number, (worker, branch) in enumerate(zip(workers, branches, strict=True)):
-                worker.call("join", graph.uri, branch, f"{name[-3:]}{number}")
-            samples = {str(crowd): [] for crowd in CROWDS}
-            for _ in range(TURNS):
-                for crowd in CROWDS:
-                    samples[str(crowd)].append(_race(workers[:crowd], each))
-        found += _gain(name, f"8 {name.removeprefix('by so many ')}", samples, least)
-    return found
+    with ExitStack() as stack:
+        workers = [
+            stack.enter_context(Worker("inserter", folder / "processes")) for _ in range(CROWDS[-1])
+        ]
+        for number, worker in enumerate(workers):
+            graph.create_branch(f"b{number}")
+            worker.call("join", graph.uri, f"b{number}", f"own-{number}")
+        apart = _gain(
+            "by so many processes, a branch each",
+            "8 processes, a branch each,",
+            lambda _, crowd: _race(workers[:crowd], EACH),
+            3.0,
+        )
+        for number, worker in enumerate(workers):
+            worker.call("join", graph.uri, "main", f"shared-{number}")
+        together = _gain(
+            "by so many processes on one branch",
+            "8 processes on one branch",
+            lambda _, crowd: _race(workers[:crowd], EACH_TOGETHER),
+            1.0,
+        )
+    return apart + together
 
 
 def _race(workers: list[Worker], each: int) -> float:
@@ -245,9 +246,14 @@ def _race(workers: list[Worker], each: int) -> float:
     return len(workers) * each / (time.perf_counter() - begun)
 
 
-def _gain(name: str, crowd: str, samples: dict[str, list[float]], least: float) -> list[Measure]:
+def _gain(name: str, crowd: str, rate: Callable[[int, int], float], least: float) -> list[Measure]:
     """The rates, and what the largest crowd is worth beside one, turn by turn."""
-    gains = [many / one for one, many in zip(samples["1"], samples["8"], strict=True)]
+    samples = {str(size): [rate(0, size)] for size in CROWDS}
+    one, many = CROWDS[0], CROWDS[-1]
+    for turn in range(1, TURNS):
+        for size in (one, many):
+            samples[str(size)].append(rate(turn, size))
+    gains = [m / o for o, m in zip(samples[str(one)], samples[str(many)], strict=True)]
     return [
         Measure(name, "per s", samples, more=True, peers=False),
         Measure(f"{crowd} over one", "times", {OURS: gains}, target=least, more=True),
