@@ -61,12 +61,12 @@ crash: ## try to lose data: kills, faults, universes, planted bugs (UNIVERSES=50
 	@PYTEST="$(PYTEST)" UNIVERSES="$(UNIVERSES)" sh scripts/crash.sh $(ARGS)
 
 .PHONY: bench
-bench: ## measure beside the peers: all suites, or SUITE="queries search", SF=0.1 for a small graph
+bench: ## measure beside the peers: all suites, or SUITE="queries search", SF=0.1, ARGS=--full
 	$(PREPARE) --java --bench
 	@$(BIN)/python -m benchmarks.run $(SUITE) --scale $(SF) $(ARGS)
 
 .PHONY: profile
-profile: ## draw where the time of a question goes: Q="8 paths", SF=0.1 for a small graph
+profile: ## draw where the time of a question goes into flame.svg: Q="8 paths", SF=0.1
 	$(PREPARE)
 	@$(BIN)/python -m benchmarks.flames "$(Q)" --scale $(SF) $(ARGS)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,13 @@ class Documents:
     vectors: Array
     topics: Array  # each document's topic
     queries: list[tuple[Array, str, str]]  # a vector, a text, a topic
+
+    @cached_property
+    def directions(self) -> Array:
+        """The vectors at length one, in double precision: what is nearest is read off these."""
+        exact = self.vectors.astype(np.float64)
+        found: Array = exact / np.linalg.norm(exact, axis=1, keepdims=True)
+        return found
 
 
 def document_set(scale: float = 1.0, queries: int = 50, seed: int = 20261116) -> Documents:

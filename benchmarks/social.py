@@ -88,7 +88,10 @@ def _loaded(system: str, place: Path, data: Path) -> Worker:
     return worker
 
 
-def same_answers(answers: dict[str, list[tuple[Any, ...]]], question: Question) -> bool:
+def same_answers(answers: dict[str, list[tuple[Any, ...]]], question: Question) -> bool | None:
+    """None if nobody else was there to answer."""
+    if not set(answers) - {OURS, AGAIN}:
+        return None
     found = [_comparable(rows, question.ordered) for rows in answers.values()]
     return all(rows == found[0] for rows in found)
 

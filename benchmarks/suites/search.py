@@ -99,12 +99,12 @@ def _recall(kind: str, where: str, number: int, worker: Worker, true: list[str])
 
 def _nearest(where: str, number: int, _: Worker, documents: Documents, most: int = 10) -> list[str]:
     vector, _text, topic = documents.queries[number]
+    exact = vector.astype(np.float64)
+    distances = 1.0 - documents.directions @ (exact / np.linalg.norm(exact))
     rows = np.arange(len(documents.topics))
     if where == "topic":
         rows = np.flatnonzero(documents.topics == int(topic.split("-")[1]))
-    chosen = documents.vectors[rows].astype(np.float64)
-    lengths = np.sqrt(np.einsum("ij,ij->i", chosen, chosen)) * np.linalg.norm(vector)
-    distances = 1.0 - np.einsum("ij,j->i", chosen, vector.astype(np.float64)) / lengths
+        distances = distances[rows]
     return [f"d{rows[place]:07d}" for place in np.argsort(distances, kind="stable")[:most]]
 
 

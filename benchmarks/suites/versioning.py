@@ -74,7 +74,8 @@ def _beside(workers: dict[str, Worker], setting: Setting, rows: int) -> list[Mea
             answers.setdefault(subject, []).append((count, worker.call("merged", number)))
             for verb, times in found.items() if number else ():
                 samples[verb].setdefault(subject, []).extend(1000 * s for s in times)
-    same = len({tuple(found) for found in answers.values()}) == 1
+    rivals = set(workers) - {OURS, AGAIN}
+    same = len({tuple(found) for found in answers.values()}) == 1 if rivals else None
     return [
         *(Measure(name, "ms", samples[verb]) for verb, name in OFTEN.items()),
         *(
@@ -83,7 +84,7 @@ def _beside(workers: dict[str, Worker], setting: Setting, rows: int) -> list[Mea
                 "ms",
                 samples[verb],
                 target=setting.promised(target),
-                same=same if verb in ("diff", "merge") and len(workers) > 1 else None,
+                same=same if verb in ("diff", "merge") else None,
             )
             for verb, (name, target) in ONCE.items()
         ),

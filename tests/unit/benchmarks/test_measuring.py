@@ -147,6 +147,7 @@ def test_answers_are_compared_by_value() -> None:
     assert same_answers({"a": [(1, 0.1 + 0.2)], "b": [(1, 0.3)]}, ordered)
     assert not same_answers({"a": [(1,), (2,)], "b": [(2,), (1,)]}, ordered)
     assert same_answers({"a": [(1,), (2,)], "b": [(2,), (1,)]}, unordered)
+    assert same_answers({OURS: [(1,)], AGAIN: [(1,)]}, ordered) is None
 
 
 def test_the_graph_follows_from_its_seed() -> None:
