@@ -37,6 +37,7 @@ def main(arguments: Sequence[str]) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         setting = Setting(folder, given.scale, given.seed, given.full)
         for name in given.suites or NAMES:
+            print(f"{name} …", flush=True)
             record = _run(name, setting, keep=not given.dry)
             if record is None or not _agreed(record):
                 failed.append(name)

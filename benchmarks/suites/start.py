@@ -19,12 +19,11 @@ from benchmarks.pipeline import SCHEMA, write_jsonl
 from benchmarks.suites import Setting
 
 PROGRAM = str(Path(sys.executable).with_name("omnigraph"))
-MASTER = "local[2]"
 QUESTION = "query q() { match { $p: Person $p knows $q } return { $p.name, $q.name } }"
 EMPTY = (
     "from omnigraph.engines.spark.session import get_session;"
     "from omnigraph.engines.spark.settings import read_settings;"
-    f"get_session(read_settings({MASTER!r}))"
+    "get_session(read_settings())"
 )
 ROWS = 10
 COLD, WARM, QUICK = 3, 4, 8
@@ -68,7 +67,7 @@ def _cold(load: list[str]) -> list[Measure]:
     environ = {"OMNIGRAPH_SPARK_RESIDENT": "off"}
     commands = {
         "an empty session": [sys.executable, "-c", EMPTY],
-        "`omnigraph load`": [*load, "--master", MASTER],
+        "`omnigraph load`": load,
     }
     samples: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(COLD + 1):
@@ -78,7 +77,7 @@ def _cold(load: list[str]) -> list[Measure]:
                 samples[name].append(seconds)
     empty, loaded = samples.values()
     above = [mine - least for mine, least in zip(loaded, empty, strict=True)]
-    name = "cold load of ten rows on Spark"
+    name = "cold `omnigraph load` of ten rows"
     return [
         Measure(name, "s", samples, peers=False),
         Measure(f"{name}, above an empty session", "s", {OURS: above}, target=2),
@@ -87,7 +86,7 @@ def _cold(load: list[str]) -> list[Measure]:
 
 def _resident(load: list[str], folder: Path) -> Measure:
     environ = {"OMNIGRAPH_SPARK_RESIDENT": str(folder / "resident.json")}
-    _run([PROGRAM, "spark", "start", "--master", MASTER], environ)
+    _run([PROGRAM, "spark", "start"], environ)
     try:
         action = partial(_run, load, environ)
         action()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import xml.etree.ElementTree as ElementTree
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from benchmarks import comparison, flames, page, plots, records
+from benchmarks import comparison, flames, page, plots, records, run
 from benchmarks.generate import SCHEMA, social_graph
 from benchmarks.measure import AGAIN, OURS, Findings, Measure, noise_floor, promises, verdict
 from benchmarks.questions import QUESTIONS
@@ -116,6 +118,29 @@ def test_the_comparison_is_renewed_between_its_marks() -> None:
     assert text.endswith("\nbelow")
     assert "old" not in text
     assert comparison.renewed("no marks", [made]) == "no marks"
+
+
+def test_a_suite_that_fails_leaves_the_others_their_figures(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(setting: Setting) -> Findings:
+        raise RuntimeError("no server")
+
+    good = SimpleNamespace(run=lambda setting: Findings([measure(1.0, 2.0, same=True)]))
+    monkeypatch.setitem(sys.modules, "benchmarks.suites.cost", SimpleNamespace(run=fail))
+    monkeypatch.setitem(sys.modules, "benchmarks.suites.memory", good)
+    assert run.main(["cost", "memory", "--dry"]) == 1
+    told = capsys.readouterr().out
+    assert "0.50 × peer; same answers" in told
+    assert told.endswith("failed, or gave other answers than the peers: cost\n")
+    assert run.main(["memory", "--dry"]) == 0
+    assert run.main(["memories", "--dry"]) == 2
+
+
+def test_other_answers_fail_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = SimpleNamespace(run=lambda setting: Findings([measure(1.0, 2.0, same=False)]))
+    monkeypatch.setitem(sys.modules, "benchmarks.suites.memory", wrong)
+    assert run.main(["memory", "--dry"]) == 1
 
 
 def test_every_suite_can_be_run() -> None:
