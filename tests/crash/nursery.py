@@ -4,7 +4,7 @@
 
 Importing Lance takes a second and a fork a few milliseconds, so a child per kill is affordable.
 Lance must not have been used before a fork, hence a process of its own: it imports and waits.
-A child that does not end within two minutes is ended by SIGALRM, which the answer then names.
+A child that does not end within four minutes is ended by SIGALRM, which the answer then names.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import importlib
+import itertools
 import json
 import os
 import pkgutil
@@ -27,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT_S = 120
+LIMIT_S = 240
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Nursery:
 
     def __init__(self, environ: dict[str, str] | None = None) -> None:
         self._mutant = ""
+        self._numbers = itertools.count()
         self._guard = threading.Lock()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.crash.nursery"],
@@ -100,11 +102,14 @@ class Nursery:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._guard:
-            self._process.stdin.write(json.dumps(request) + "\n")
+            number = next(self._numbers)
+            self._process.stdin.write(json.dumps([number, request]) + "\n")
             self._process.stdin.flush()
-            line = self._process.stdout.readline()
-        assert line, "the nursery died"
-        return json.loads(line)
+            while line := self._process.stdout.readline():
+                answered, said = json.loads(line)
+                if answered == number:  # else the question of a test that was given up
+                    return said
+        raise AssertionError("the nursery died")
 
     def close(self) -> None:
         assert self._process.stdin is not None
@@ -141,7 +146,8 @@ def serve() -> None:
     warnings.filterwarnings("ignore", message="lance is not fork-safe")
     started: dict[int, int] = {}
     for line in sys.stdin:
-        print(json.dumps(answer(calls, json.loads(line), started)), flush=True)
+        number, request = json.loads(line)
+        print(json.dumps([number, answer(calls, request, started)]), flush=True)
 
 
 def answer(calls: Any, request: Any, started: dict[int, int]) -> Any:
