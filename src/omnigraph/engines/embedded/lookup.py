@@ -110,18 +110,21 @@ class Lookup:
         return Lookup((*self._segments, _segment(ids, keys)), marks)._joined()
 
     def _joined(self) -> Lookup:
-        """Join the newest segments while they are of about one size."""
-        segments, gone = list(self._segments), self._gone
-        while len(segments) > 1 and len(segments[-2].ids) <= _GROWTH * len(segments[-1].ids):
-            last = len(segments) - 1
-            parts = [_alive(segments[n], n, gone) for n in (last - 1, last)]
-            ids = pa.concat_arrays([part[0] for part in parts])
-            same = all(segments[n].keys is segments[n].ids for n in (last - 1, last))
-            keys = ids if same else pa.concat_arrays([part[1] for part in parts])
-            segments[-2:] = [_segment(ids, keys)]
-            # What is gone has left the joined segment; marks go on speaking of those before it.
-            gone = {id_: min(place, last - 1) for id_, place in gone.items() if last > 1}
-        return Lookup(tuple(segments), gone)
+        """Join the newest segment with those before it while they are of about one size."""
+        older, newest = list(self._segments[:-1]), self._segments[-1]
+        parts, size = [(newest.ids, newest.keys)], len(newest.ids)
+        while older and len(older[-1].ids) <= _GROWTH * size:
+            parts.insert(0, _alive(older.pop(), len(older), self._gone))
+            size += len(parts[0][0])
+        if len(parts) == 1:
+            return self
+        ids = pa.concat_arrays([part[0] for part in parts])
+        same = all(part[1] is part[0] for part in parts)
+        keys = ids if same else pa.concat_arrays([part[1] for part in parts])
+        # What is gone has left the joined segment; marks go on speaking of those before it.
+        place = len(older)
+        gone = {id_: min(at, place) for id_, at in self._gone.items()} if place else {}
+        return Lookup((*older, _segment(ids, keys)), gone)
 
 
 def _candidates(segment: _Segment, wanted: Numbers) -> tuple[pa.Array, pa.Array]:
