@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 _is_program = False
 
 
-class _Hidden(MetaPathFinder):
-    """Finds nothing under one name, before anybody else can find something."""
+class _Hidden:
+    """Finds nothing under one name, before anybody else can find something. A finder by its method;
+    the base class that it could have brings a dozen modules."""
 
     def __init__(self, name: str) -> None:
         self._name = name
