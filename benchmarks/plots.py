@@ -13,7 +13,7 @@ from html import escape
 from benchmarks.measure import number
 
 _COLOURS = ("#1f6feb", "#bf8700", "#8250df", "#2da44e", "#cf222e", "#57606a")
-_LEFT, _WIDTH, _RIGHT = 290, 400, 90
+_LEFT, _WIDTH, _RIGHT = 330, 400, 90
 _BAR, _GAP, _TOP = 13, 12, 46
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#57606a}"

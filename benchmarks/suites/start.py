@@ -80,7 +80,7 @@ def _cold(load: list[str]) -> list[Measure]:
     name = "cold `omnigraph load` of ten rows"
     return [
         Measure(name, "s", samples, peers=False),
-        Measure(f"{name}, above an empty session", "s", {OURS: above}, target=2),
+        Measure("`omnigraph load` above an empty session", "s", {OURS: above}, target=2),
     ]
 
 

@@ -17,10 +17,10 @@ ROUNDS = 5
 OLD, OLD_IN_FULL = 1_000, 10_000
 # What is done once in a round, on branches made for it, with what it may take.
 ONCE = {
-    "diff": ("diff, 2,000 rows changed", 40.0),
-    "preview": ("preview of a merge, 2,000 rows changed on each side", 60.0),
-    "forward": ("fast-forward, 2,000 rows changed", 30.0),
-    "merge": ("merge, 2,000 rows changed on each side", 100.0),
+    "diff": ("diff, 2,000", 40.0),
+    "preview": ("preview of a merge, 2,000 a side", 60.0),
+    "forward": ("fast-forward, 2,000", 30.0),
+    "merge": ("merge, 2,000 a side", 100.0),
 }
 OFTEN = {
     "change_one": "update one row and commit",
@@ -80,7 +80,7 @@ def _beside(workers: dict[str, Worker], setting: Setting, rows: int) -> list[Mea
         *(Measure(name, "ms", samples[verb]) for verb, name in OFTEN.items()),
         *(
             Measure(
-                f"{name}, of {rows:,}",
+                f"{name} of {rows:,} rows",
                 "ms",
                 samples[verb],
                 target=setting.promised(target),

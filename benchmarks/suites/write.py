@@ -176,12 +176,12 @@ def _ingest(folder: Path, setting: Setting) -> list[Measure]:
             seconds.append(worker.time("ingest", path))
             grown.append((worker.memory() - before) / path.stat().st_size)
         shutil.rmtree(place)
-    name = f"ingest {nodes:,} nodes and {edges:,} edges of JSONL"
+    name = f"ingest {nodes:,} nodes, {edges:,} edges"
     size = f"{path.stat().st_size / 2**20:.0f} MiB"
     return [
-        Measure(name, "s", {OURS: seconds}, target=setting.promised(3.0), note=size),
+        Measure(name, "s", {OURS: seconds}, target=setting.promised(3.0), note=f"JSONL of {size}"),
         Measure(
-            "memory it takes, over its input", "times", {OURS: grown}, target=setting.promised(4)
+            "memory of an ingest over its input", "times", {OURS: grown}, target=setting.promised(4)
         ),
     ]
 
