@@ -34,20 +34,41 @@ Sized = TypeVar("Sized")
 
 
 @dataclass(frozen=True)
+class RowSet:
+    """Numbers of rows, as one bit for each row up to the last of them: of a large input the driver
+    may have to remember rows by the million."""
+
+    bits: bytes
+
+    @staticmethod
+    def of(rows: Numbers) -> RowSet:
+        marks = np.zeros(int(rows.max()) + 1 if len(rows) else 0, bool)
+        marks[rows] = True
+        return RowSet(np.packbits(marks).tobytes())
+
+    def numbers(self) -> Numbers:
+        """The same, ascending."""
+        return np.flatnonzero(np.unpackbits(np.frombuffer(self.bits, np.uint8)))
+
+    def joined(self, rows: Numbers) -> RowSet:
+        return RowSet.of(np.concatenate([self.numbers(), rows]))
+
+
+@dataclass(frozen=True)
 class KeyFile:
     """One staged file: its part, and the numbers of its rows there, from `first` on, without
     those that were `dropped` from the part."""
 
     part: int
     first: int
-    dropped: Numbers | None
+    dropped: RowSet | None
     file: StagedFile
 
     def places(self) -> Numbers:
         """The place of each row of the file."""
         rows = np.arange(self.first, self.first + self.file.rows, dtype=np.int64)
-        if self.dropped is not None and len(self.dropped):
-            before = np.sort(self.dropped)
+        if self.dropped is not None:
+            before = self.dropped.numbers()
             # Counting from the rows that were kept to the rows that were shaped.
             rows = rows + np.searchsorted(before - np.arange(len(before)), rows, side="right")
         return (np.int64(self.part) << _PART_BITS) | rows

@@ -22,7 +22,7 @@ import numpy as np
 
 from omnigraph.embedding import EmbeddingConfig
 from omnigraph.engines.spark.integrity import Batch, Breach, Breaches, Inspector
-from omnigraph.engines.spark.keys import KeyFile, StagedKeys
+from omnigraph.engines.spark.keys import KeyFile, RowSet, StagedKeys
 from omnigraph.engines.spark.splits import Split
 from omnigraph.engines.spark.tasks import LocalRunner, Measure, Runner
 from omnigraph.engines.spark.verdicts import ReplaceTask, run_task
@@ -81,22 +81,29 @@ class Loaded:
 class _Dropped:
     """Rows to leave out, by part and type, and why."""
 
-    rows: dict[int, dict[int, set[int]]] = field(default_factory=dict)
+    rows: dict[int, dict[int, RowSet]] = field(default_factory=dict)
     reasons: dict[int, dict[tuple[int, int], str]] = field(default_factory=dict)
 
-    def add(self, table_id: int, places: Iterable[int], reason: str | None = None) -> set[int]:
+    def add(self, table_id: int, places: Sequence[int] | Numbers) -> set[int]:
         """Returns the parts that have to be staged again."""
+        ordered = np.sort(np.asarray(places, np.int64))
+        ends = np.flatnonzero(np.diff(ordered >> _PART_BITS)) + 1
         touched = set()
-        for place in places:
-            part, row = int(place) >> _PART_BITS, int(place) & _ROW_MASK
-            self.rows.setdefault(part, {}).setdefault(table_id, set()).add(row)
-            if reason is not None:
-                self.reasons.setdefault(part, {}).setdefault((table_id, row), reason)
+        for some in np.split(ordered, ends) if len(ordered) else ():
+            part, rows = int(some[0]) >> _PART_BITS, some & _ROW_MASK
+            held = self.rows.setdefault(part, {})
+            known = held.get(table_id)
+            held[table_id] = RowSet.of(rows) if known is None else known.joined(rows)
             touched.add(part)
         return touched
 
-    def of(self, part: int) -> dict[int, Numbers]:
-        return {t: np.array(sorted(rows), np.int64) for t, rows in self.rows.get(part, {}).items()}
+    def explain(self, table_id: int, place: int, reason: str) -> None:
+        """Of several reasons the first is told."""
+        part, row = place >> _PART_BITS, place & _ROW_MASK
+        self.reasons.setdefault(part, {}).setdefault((table_id, row), reason)
+
+    def of(self, part: int) -> Mapping[int, RowSet]:
+        return self.rows.get(part, {})
 
 
 def stage_load(
@@ -269,15 +276,21 @@ class _Loader:
     def _set_aside(self, found: Breaches) -> set[int]:
         if self._plan.set_aside is None:
             return set()
-        touched = set()
+        refused: dict[int, list[int]] = {}
+
+        def refuse(table_id: int, place: int, reason: str) -> None:
+            refused.setdefault(table_id, []).append(place)
+            self._dropped.explain(table_id, place, reason)
+
         for breach in found.found:
             assert breach.place is not None
             reason = breach.describe(lambda place: self._record_of_place(place))
-            touched |= self._dropped.add(breach.table.id, [breach.place], str(reason.message))
+            refuse(breach.table.id, breach.place, str(reason.message))
         for table, places, breach in found.crowded:
             reason = breach.describe(lambda place: 0)
-            touched |= self._dropped.add(table.id, places, reason.message)
-        return touched
+            for place in places.tolist():
+                refuse(table.id, place, reason.message)
+        return {part for t, places in refused.items() for part in self._dropped.add(t, places)}
 
     def _record_of_place(self, place: int) -> int:
         """The record of a row, told from its part alone."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from omnigraph.embedding import EmbeddingConfig
 from omnigraph.engines.spark.embedding import fill_vectors
+from omnigraph.engines.spark.keys import RowSet
 from omnigraph.engines.spark.shaping import Reject, Shaped, Shaper, reject_line
 from omnigraph.engines.spark.splits import Split
 from omnigraph.errors import Violation
@@ -51,7 +52,7 @@ class PartTask:
     """One part, and what to leave out of it: shaped rows by type, some of them with a reason."""
 
     split: Split
-    dropped: Mapping[int, Numbers] = field(default_factory=dict)
+    dropped: Mapping[int, RowSet] = field(default_factory=dict)
     reasons: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 
@@ -82,9 +83,9 @@ class PartReport:
 class _TableWriter:
     """Gathers rows of one type and writes them in files of the usual size."""
 
-    def __init__(self, target: Target, dropped: Numbers | None) -> None:
+    def __init__(self, target: Target, dropped: RowSet | None) -> None:
         self._target = target
-        self._dropped = dropped
+        self._dropped = None if dropped is None else dropped.numbers()
         self._held: list[pa.Table] = []
         self._held_rows = 0
         self._held_bytes = 0
@@ -97,8 +98,10 @@ class _TableWriter:
         self.rows += rows.num_rows
         self.fresh = self.fresh and shaped.fresh
         if self._dropped is not None:
-            kept = np.setdiff1d(np.arange(rows.num_rows), self._dropped - first)
-            rows = rows if len(kept) == rows.num_rows else rows.take(pa.array(kept))
+            low, high = np.searchsorted(self._dropped, (first, self.rows))
+            stays = np.ones(rows.num_rows, bool)
+            stays[self._dropped[low:high] - first] = False
+            rows = rows if low == high else rows.filter(pa.array(stays))
         if write and rows.num_rows:
             self._hold(rows)
 

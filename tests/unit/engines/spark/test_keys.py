@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engines.spark.keys import KeyFile, KeyRange, shares
+from omnigraph.engines.spark.keys import KeyFile, KeyRange, RowSet, shares
 from omnigraph.storage.distributed import StagedFile
 
 
@@ -18,8 +18,16 @@ def test_a_row_keeps_its_place_when_others_are_dropped(
     found: list[int] = []
     for first in range(0, len(kept), size):
         count = min(size, len(kept) - first)
-        found += KeyFile(part, first, gone, StagedFile("{}", count)).places().tolist()
+        file = KeyFile(part, first, RowSet.of(gone), StagedFile("{}", count))
+        found += file.places().tolist()
     assert found == [(part << 32) | int(row) for row in kept]
+
+
+@given(st.sets(st.integers(0, 99)), st.sets(st.integers(0, 99), min_size=1))
+def test_a_set_of_rows_takes_a_bit_for_each_row(some: set[int], more: set[int]) -> None:
+    found = RowSet.of(np.array(sorted(some), np.int64)).joined(np.array(list(more), np.int64))
+    assert found.numbers().tolist() == sorted(some | more)
+    assert len(found.bits) == max(some | more) // 8 + 1
 
 
 def test_ranges_hold_their_lower_end_and_no_null() -> None:
