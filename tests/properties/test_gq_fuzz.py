@@ -1,17 +1,19 @@
-"""Whatever the text, the compiler answers with its own findings."""
+"""Whatever the text, the compiler answers with its own findings: ten thousand of each kind in
+`make crash`, a part of them in `make test`."""
 
 from __future__ import annotations
 
 import random
 from pathlib import Path
 
-import pytest
+from tests.crash.sizes import FULL
 
 from omnigraph.errors import Diagnostic, QueryError
 from omnigraph.lang import gq
 from omnigraph.lang.gq.codes import ERRORS, WARNINGS
 from omnigraph.lang.pg import compile_schema
 
+TEXTS = 10_000 if FULL else 1_000
 GOLDEN = Path(__file__).parent.parent / "golden" / "gq"
 CATALOG = compile_schema((GOLDEN / "schema.pg").read_text())
 PROGRAMS = [path.read_text() for path in sorted(GOLDEN.glob("*/*.gq"))]
@@ -76,27 +78,13 @@ def mutated(chance: random.Random) -> str:
     return text
 
 
-def test_random_bytes() -> None:
-    chance = random.Random(1)
-    for _ in range(500):
+def test_random_byte_strings() -> None:
+    chance = random.Random(3)
+    for _ in range(TEXTS):
         check(random_text(chance))
 
 
 def test_mutated_programs() -> None:
-    chance = random.Random(2)
-    for _ in range(300):
-        check(mutated(chance))
-
-
-@pytest.mark.slow
-def test_ten_thousand_random_byte_strings() -> None:
-    chance = random.Random(3)
-    for _ in range(10_000):
-        check(random_text(chance))
-
-
-@pytest.mark.slow
-def test_ten_thousand_mutated_programs() -> None:
     chance = random.Random(4)
-    for _ in range(10_000):
+    for _ in range(TEXTS):
         check(mutated(chance))

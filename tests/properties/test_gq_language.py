@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import assume, given, settings
+from tests.crash.sizes import FULL
 from tests.queries import texts
 
 from omnigraph.errors import QueryError
@@ -45,23 +45,10 @@ def check_spans(node: ast.Node) -> None:
                 check_spans(child)
 
 
-@settings(max_examples=60)
+# Making a text costs more than all that is asked of it, so one text is asked everything.
+@settings(max_examples=1000 if FULL else 100)
 @given(texts())
-def test_formatting_keeps_tree_and_comments_and_is_stable(text: str) -> None:
-    check_format(text)
-
-
-@settings(max_examples=30)
-@given(texts())
-def test_spans_lie_inside_what_holds_them(text: str) -> None:
-    for query in read(text).queries:
-        check_spans(query)
-
-
-@pytest.mark.slow
-@settings(max_examples=1000)
-@given(texts())
-def test_formatting_at_length(text: str) -> None:
+def test_formatting_keeps_the_tree_and_spans_lie_inside_what_holds_them(text: str) -> None:
     check_format(text)
     for query in read(text).queries:
         check_spans(query)

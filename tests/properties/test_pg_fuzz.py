@@ -1,15 +1,17 @@
-"""Whatever the text, the compiler answers with its own diagnostics."""
+"""Whatever the text, the compiler answers with its own diagnostics: ten thousand of each kind in
+`make crash`, a part of them in `make test`."""
 
 from __future__ import annotations
 
 import random
 from pathlib import Path
 
-import pytest
+from tests.crash.sizes import FULL
 
 from omnigraph.errors import Diagnostic, SchemaError
 from omnigraph.lang import pg
 
+TEXTS = 10_000 if FULL else 1_000
 GOLDEN = Path(__file__).parent.parent / "golden" / "pg"
 PROGRAMS = [path.read_text() for path in sorted(GOLDEN.glob("*/*.pg"))]
 PIECES = [
@@ -67,27 +69,13 @@ def mutated(chance: random.Random) -> str:
     return text
 
 
-def test_random_bytes() -> None:
-    chance = random.Random(1)
-    for _ in range(500):
+def test_random_byte_strings() -> None:
+    chance = random.Random(3)
+    for _ in range(TEXTS):
         check(random_text(chance))
 
 
 def test_mutated_programs() -> None:
-    chance = random.Random(2)
-    for _ in range(300):
-        check(mutated(chance))
-
-
-@pytest.mark.slow
-def test_ten_thousand_random_byte_strings() -> None:
-    chance = random.Random(3)
-    for _ in range(10_000):
-        check(random_text(chance))
-
-
-@pytest.mark.slow
-def test_ten_thousand_mutated_programs() -> None:
     chance = random.Random(4)
-    for _ in range(10_000):
+    for _ in range(TEXTS):
         check(mutated(chance))
