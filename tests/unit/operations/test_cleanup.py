@@ -235,6 +235,17 @@ def test_a_tag_and_cleanup_wait_for_each_other(graph: Graph) -> None:
     assert len(refused) == 1
 
 
+def test_queries_go_on_when_what_they_remember_is_removed(graph: Graph) -> None:
+    """A process keeps arrays of versions that it read, and makes new ones from them; cleanup may
+    take such a version away."""
+    ask = "query q() { match { $c: City } return { $c.title } }"
+    before = len(graph.query(ask).rows())
+    for n in range(3):
+        add_city(graph, f"n{n}")
+    clean(graph)
+    assert len(graph.query(ask).rows()) == before + 3
+
+
 def test_diffs_between_kept_states_survive(graph: Graph) -> None:
     first = add_city(graph, "a")
     graph.create_tag("first")

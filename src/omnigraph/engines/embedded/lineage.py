@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engines.embedded.numbering import Array, Numbering
+from omnigraph.errors import HistoryReclaimedError, StorageNotFoundError
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.deltas import delta_size, descends, row_delta
@@ -104,10 +105,13 @@ def _small_delta(root: str, older: Resident, version: TableVersion) -> Delta | N
     assert older.table is not None
     before = older.table.version
     place = GraphRoot.at(root)
-    if not descends(place, before, version):
-        return None
-    if delta_size(place, before, version) * _LARGEST_SHARE > version.rows:
-        return None
+    try:
+        if not descends(place, before, version):
+            return None
+        if delta_size(place, before, version) * _LARGEST_SHARE > version.rows:
+            return None
+    except (HistoryReclaimedError, StorageNotFoundError):
+        return None  # cleaned up since; the version that is asked for is numbered anew
     columns = [name for name in _CARRIED if older.has(name)]
     found = row_delta(place, before, version, columns)
     return None if found is None else _delta(found.written, found.older, columns)
