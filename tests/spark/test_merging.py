@@ -10,8 +10,9 @@ import pytest
 from tests.twosides import content, new_graph, put
 
 import omnigraph
+from omnigraph.engines.embedded import view
 from omnigraph.engines.spark.comparing import differ_on
-from omnigraph.errors import EngineUnavailableError, InvalidArgumentError
+from omnigraph.errors import EngineUnavailableError, InvalidArgumentError, InvalidDataError
 from omnigraph.graph import Graph
 from omnigraph.history.diff import diff_versions, type_pairs
 from omnigraph.history.resolve import Target, resolve
@@ -92,6 +93,31 @@ def test_conflicts_found_on_spark_are_the_same(tmp_path: Path, spark: Any) -> No
     found = graph.preview_merge("side", engine="spark").conflicts
     assert [c.kind for c in found]
     assert found == graph.preview_merge("side", engine="embedded").conflicts
+
+
+def test_rules_checked_on_spark_find_the_same(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys that both sides gave out, among so many that the whole table is passed over, and keys
+    over a column that the target has not got."""
+    monkeypatch.setattr(view, "_MANY", 0)
+    context = two_sides(str(tmp_path / "graph"))
+    put(context, {"Person": [person("o1", email="a"), person("o2", email="b")]})
+    put(context, {"Person": [person("t1", email="b"), person("t2", email="c")]}, "side")
+    graph = omnigraph.open(context.root.uri)
+    graph.apply_schema(graph.schema().replace("city: String?", "city: String?\n  rank: I64?"))
+    wider = "city: String?\n  code: I64 @default(5) @unique"
+    with pytest.raises(InvalidDataError):
+        graph.on("side").apply_schema(graph.on("side").schema().replace("city: String?", wider))
+    nullable = wider.replace("I64 @default(5)", "I64?")
+    graph.on("side").apply_schema(graph.on("side").schema().replace("city: String?", nullable))
+    put(context, {"Person": [person("t3", code=1)]}, "side")
+    found = graph.preview_merge("side", engine="spark").conflicts
+    assert {(c.kind, c.entity_id) for c in found} >= {("UniqueViolation", "t1")}
+    assert found == graph.preview_merge("side", engine="embedded").conflicts
+    put(context, {}, "side", {"Person": ["t1"]})
+    assert graph.merge("side", engine="spark").outcome == "merged"
+    assert graph.verify().is_clean
 
 
 def test_large_tables_are_compared_on_spark_unless_it_is_missing(

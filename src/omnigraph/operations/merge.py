@@ -44,7 +44,7 @@ from omnigraph.history.resolve import head_snapshot
 from omnigraph.model.commit import Commit, CommitKind, Proposal
 from omnigraph.model.conflict import MergeConflict, Side
 from omnigraph.operations.context import Context
-from omnigraph.operations.merging.comparing import differ_for
+from omnigraph.operations.merging.comparing import differ_for, passer_for
 from omnigraph.operations.merging.planning import Counts, MergePlan, plan_merge
 from omnigraph.operations.merging.resolutions import conflict_to_dict, read_resolutions
 from omnigraph.operations.merging.sides import Sides
@@ -75,7 +75,7 @@ class Outcome(StrEnum):
 @dataclass(frozen=True)
 class MergeOptions:
     """How to merge: `resolutions` is the text of an edited conflicts file; `engine` is where tables
-    are compared, by their size unless it is said, and `spark` which Spark that uses."""
+    are read, by their size unless it is said, and `spark` which Spark that uses."""
 
     choices: Choices = field(default_factory=Choices)
     resolutions: str | None = None
@@ -252,6 +252,7 @@ def _plan(context: Context, meeting: _Meeting, options: MergeOptions) -> MergePl
         meeting.target.id,
         may_adopt=True,
         differ=differ_for(options.engine, options.spark),
+        passer=passer_for(options.engine, options.spark),
     )
     return plan_merge(sides, with_resolutions(options, sides))
 

@@ -6,23 +6,28 @@ spelled in the wider type.
 
 Guarantees: the holders of a key as they will be found when the table has its columns. A rule over
 columns that the table has already costs what it always does; another one a pass over the column.
+Passes are made by whoever the caller says.
 Deliberately absent: writing the columns (`storage.staging`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from omnigraph.engines.embedded.lookups import Columns, spelled
-from omnigraph.engines.embedded.view import Holders, View, matched
-from omnigraph.model.catalog import ID_COLUMN
-from omnigraph.model.snapshot import Snapshot
-from omnigraph.plan.checks import TableType, logical_schema
-from omnigraph.plan.columns import combined
+from omnigraph.engines.embedded.lookups import Columns
+from omnigraph.engines.embedded.view import View, pass_here
+from omnigraph.model.snapshot import Snapshot, TableVersion
+from omnigraph.plan.checks import TableType
+from omnigraph.plan.holders import Holders, KeyShape
 from omnigraph.storage.root import GraphRoot
+
+# Finds the rows of a version that hold one of many keys. Another engine may bring its own, for
+# tables that outgrow one machine; the result is the same.
+Passer: TypeAlias = Callable[[GraphRoot, TableVersion, KeyShape, pa.Array], Holders]
 
 
 class ReshapedView(View):
@@ -31,31 +36,30 @@ class ReshapedView(View):
     does not say."""
 
     def __init__(
-        self, root: GraphRoot, snapshot: Snapshot, fills: Mapping[int, Mapping[str, Any]]
+        self,
+        root: GraphRoot,
+        snapshot: Snapshot,
+        fills: Mapping[int, Mapping[str, Any]],
+        passer: Passer = pass_here,
     ) -> None:
         super().__init__(root, snapshot)
         self._fills = fills
+        self._passer = passer
+
+    def passed(self, version: TableVersion, shape: KeyShape, keys: pa.Array) -> Holders:
+        return self._passer(self.root, version, shape, keys)
 
     def committed_holders(
         self, table: TableType, columns: Columns, rows: pa.Table, keys: pa.Array
     ) -> Holders:
         source = self.committed(table) if table.id in self._fills else None
-        if source is None:
+        shape = self.key_shape(table, columns)
+        if source is None or _has(source.schema, shape):
             return super().committed_holders(table, columns, rows, keys)
-        wanted = pa.schema([logical_schema(table).field(name) for name in columns])
-        there = [field for field in wanted if field.name in source.schema.names]
-        if len(there) == len(wanted) and all(
-            source.schema.field(f.name).type == f.type for f in there
-        ):
-            return super().committed_holders(table, columns, rows, keys)
-        stored = source.read(list(dict.fromkeys((ID_COLUMN, *(field.name for field in there)))))
-        shaped = pa.table(
-            {field.name: self._column(table, stored, field) for field in wanted}, schema=wanted
-        )
-        return matched(spelled(shaped, columns), combined(stored.column(ID_COLUMN)), keys)
+        return self.passed(source.version, replace(shape, fills=self._fills[table.id]), keys)
 
-    def _column(self, table: TableType, stored: pa.Table, field: pa.Field) -> Any:
-        if field.name in stored.column_names:
-            return stored.column(field.name).cast(field.type)
-        value = self._fills[table.id].get(field.name)
-        return pa.repeat(pa.scalar(value, field.type), stored.num_rows)
+
+def _has(schema: pa.Schema, shape: KeyShape) -> bool:
+    """Whether a table has the columns of a key, in the types of its type."""
+    there = set(schema.names)
+    return all(f.name in there and schema.field(f.name).type == f.type for f in shape.fields)

@@ -23,13 +23,13 @@ from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.plan.checks import TableType, logical_schema
 from omnigraph.plan.columns import combined
-from omnigraph.plan.deltas import Delta, TableDelta, merged, together
+from omnigraph.plan.deltas import Delta, TableDelta, merged
+from omnigraph.plan.deltas import together as laid_together
+from omnigraph.plan.holders import NOBODY, Holders, KeyShape, holders_among, matched, together
 from omnigraph.storage.reading import Table, open_table
 from omnigraph.storage.root import GraphRoot
 
 Numbers: TypeAlias = np.ndarray[Any, Any]
-# A row of the table by the place of the key that found it.
-Holders: TypeAlias = tuple[Numbers, pa.Array]
 
 # From here on, a pass over the column costs less than single lookups.
 _MANY = 20_000
@@ -75,7 +75,7 @@ class View:
         """The same view after a delta that touches none of the rows that are over it already."""
         over = dict(self.over)
         for table_id, change in delta.items():
-            over[table_id] = together(over.get(table_id), change)
+            over[table_id] = laid_together(over.get(table_id), change)
         view = View(self.root, self.snapshot, over, lookups=self._lookups)
         view._over_lookups = {
             (table_id, columns): changed(lookup, delta[table_id], columns)
@@ -118,7 +118,7 @@ class View:
         over = self.over.get(table.id)
         if over is None:
             return found
-        return _joined(_visible(over, found), self._over_holders(over, columns, keys))
+        return together([_visible(over, found), self._over_holders(over, columns, keys)])
 
     def committed_holders(
         self, table: TableType, columns: Columns, rows: pa.Table, keys: pa.Array
@@ -127,20 +127,28 @@ class View:
         version = self.version(table)
         over = self.over.get(table.id)
         if version is None or version.rows == 0 or (over is not None and over.replaces):
-            return _NOBODY
+            return NOBODY
         if len(keys) < max(_MANY, version.rows // 50):
             lookup = self._lookups.at(self.root, version, columns)
             if lookup is not None:
                 return _found(lookup, keys)
+        if len(keys) >= _MANY:
+            return self.passed(version, self.key_shape(table, columns), keys)
         stored = self._probe(version, columns, rows)
         return matched(spelled(stored, columns), combined(stored.column(ID_COLUMN)), keys)
+
+    def key_shape(self, table: TableType, columns: Columns) -> KeyShape:
+        schema = logical_schema(table)
+        return KeyShape(pa.schema([schema.field(name) for name in columns]))
+
+    def passed(self, version: TableVersion, shape: KeyShape, keys: pa.Array) -> Holders:
+        """The holders of many keys, by a pass over all rows."""
+        return pass_here(self.root, version, shape, keys)
 
     def _probe(self, version: TableVersion, columns: Columns, rows: pa.Table) -> pa.Table:
         """Rows that may share a key, from the table's files; through an index if it has one."""
         table = open_table(self.root.location, version)
         wanted = list(dict.fromkeys((ID_COLUMN, *columns)))
-        if rows.num_rows >= _MANY:
-            return table.read(wanted)
         filter_ = None
         for name in columns:
             values = combined(rows.column(name)).drop_null().unique()
@@ -193,6 +201,12 @@ class View:
         return pa.concat_tables([stored.filter(pc.invert(hidden)), mine])
 
 
+def pass_here(root: GraphRoot, version: TableVersion, shape: KeyShape, keys: pa.Array) -> Holders:
+    """The rows of a version that hold one of the keys, read a part at a time."""
+    table = open_table(root.location, version)
+    return holders_among(shape, table.scan(shape.columns(table.schema.names)), keys)
+
+
 def _read(source: Table, schema: pa.Schema, filter: Any | None, *, whole_blobs: bool) -> pa.Table:
     """Rows of a table version; a property that came later is null."""
     there = [name for name in schema.names if name in source.schema.names]
@@ -216,25 +230,8 @@ def _visible(over: TableDelta, found: Holders) -> Holders:
     return places[kept], ids.filter(pa.array(kept))
 
 
-_NOBODY: Holders = (np.empty(0, np.int64), pa.array([], pa.string()))
-
-
 def _found(lookup: Lookup, keys: pa.Array) -> Holders:
     asked = [(place, key) for place, key in enumerate(keys.to_pylist()) if key is not None]
     found = lookup.find([key for _, key in asked])
     places = np.array([asked[at][0] for at, _ in found], np.int64)
     return places, pa.array([id_ for _, id_ in found], pa.string())
-
-
-def matched(stored: pa.Array, ids: pa.Array, keys: pa.Array) -> Holders:
-    """The same by a pass over all keys of the table."""
-    places = pc.index_in(stored, value_set=keys.drop_null(), skip_nulls=True)
-    hit = pc.is_valid(places)
-    found = places.filter(hit).to_numpy(zero_copy_only=False).astype(np.int64)
-    # `index_in` speaks of the keys without nulls.
-    valid = np.flatnonzero(pc.is_valid(keys).to_numpy(zero_copy_only=False))
-    return valid[found], ids.filter(hit)
-
-
-def _joined(one: Holders, two: Holders) -> Holders:
-    return np.concatenate([one[0], two[0]]), pa.concat_arrays([one[1], two[1]])

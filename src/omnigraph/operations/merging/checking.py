@@ -60,7 +60,7 @@ def find_violations(sides: Sides, steps: Steps) -> list[MergeConflict]:
     for change in delta.values():
         found += _row_violations(change, steps[change.table.id], everything=apart)
     reshaped = {table_id: step.fills for table_id, step in steps.items() if step.is_reshaped}
-    view = ReshapedView(sides.root, _ground(sides, steps), reshaped)
+    view = ReshapedView(sides.root, _ground(sides, steps), reshaped, sides.passer)
     if checks:
         found += _conflicts(delta, run_checks(view, delta, checks))
     for step in steps.values():

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from omnigraph.engines.embedded.reshaping import Passer
+from omnigraph.engines.embedded.view import pass_here
 from omnigraph.history.diff import Differ, diff_versions, same_content
 from omnigraph.history.groups import Ids
 from omnigraph.history.images import TableDiff, TypePair, restrict
@@ -44,6 +46,7 @@ class Sides:
     # Which of their changes count, by table; None: all.
     only: Ids | None = None
     differ: Differ = diff_versions
+    passer: Passer = pass_here
     _diffs: dict[tuple[Side, int], TableDiff] = field(default_factory=dict)
 
     @staticmethod
@@ -57,9 +60,10 @@ class Sides:
         may_adopt: bool,
         only: Ids | None = None,
         differ: Differ = diff_versions,
+        passer: Passer = pass_here,
     ) -> Sides:
         schema = merge_schemas(base.catalog, ours.catalog, theirs.catalog)
-        return Sides(root, base, ours, theirs, branch_id, may_adopt, schema, only, differ)
+        return Sides(root, base, ours, theirs, branch_id, may_adopt, schema, only, differ, passer)
 
     def snapshot(self, side: Side) -> Snapshot:
         return self.ours if side is Side.OURS else self.theirs
