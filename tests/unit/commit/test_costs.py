@@ -192,6 +192,31 @@ def test_no_operation_costs_more_on_an_older_graph(
         start = len(proxy.seen)
         counted = {count: requests(proxy, operation, root) for count, root in roots.items()}
         assert counted[YOUNG] == counted[OLD] == counted[OLDER], (name, proxy.since(start))
+        if name in ON_THE_PAGE:
+            fewest, most = told(ON_THE_PAGE[name])
+            assert fewest <= sum(counted[YOUNG].values()) <= most, (name, proxy.since(start))
+
+
+# What the page for people calls the same operations.
+ON_THE_PAGE = {
+    "open": "open a graph read-write",
+    "resolve the head in a new process": "resolve a branch's head, new process",
+    "resolve the head again": "resolve it again",
+    "publish": "commit without rows",
+    "write one table": "commit, one table",
+    "write three tables": "commit, three tables",
+    "create a branch": "create a branch",
+    "write on it": "first commit on it, one table (forks the table)",
+}
+
+
+def told(operation: str) -> tuple[int, int]:
+    """The fewest and the most requests that the page says."""
+    page = (Path(__file__).parents[3] / "docs/reference/costs.md").read_text()
+    counted, _, _ = page.partition("## Age")
+    (row,) = (line for line in counted.splitlines() if line.startswith(f"| {operation} |"))
+    numbers = [int(word) for word in row.rstrip("| ").rpartition("|")[2].split(" to ")]
+    return numbers[0], numbers[-1]
 
 
 # Segments have one of three sizes; a larger one has more pages to read.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,6 +25,7 @@ from omnigraph.history.rows import (
     BranchState,
     Fork,
     advance,
+    commit_from_json,
     decode_checkpoint,
     decode_commit,
     decode_state,
@@ -110,8 +113,12 @@ def test_what_two_tails_share_is_decoded_once_and_encoded_as_it_is(
     decode_state(encode_state(state))
     moved, _ = advance(state, [replace(after(second), message="new in this test")], 0)
     decoded: list[str] = []
-    inner = rows.commit_from_json
-    monkeypatch.setattr(rows, "commit_from_json", lambda v: decoded.append(v["id"]) or inner(v))
+
+    def counting(value: Mapping[str, Any]) -> Commit:
+        decoded.append(value["id"])
+        return commit_from_json(value)
+
+    monkeypatch.setattr(rows, "commit_from_json", counting)
     assert decode_state(encode_state(moved)).recent == moved.recent
     assert decoded == ["03"]
     # A publish that is repeated numbers its commits anew; their ids stay.
