@@ -5,7 +5,7 @@ The lock file keeps the last fencing token and the holder as JSON, for error mes
 
 A process that writes again at once may go first, for some writes in a row: it knows the branch's
 state already, while another has to read it anew. Whoever waits gives it a few milliseconds for
-that. Such a row ends after so many writes or a tenth of a second, whichever comes first.
+that. Such a row ends after so many writes or a fifth of a second, whichever comes first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RECORD_SIZE = 1024
 _RECORD_LIMIT = 64 * 1024
 # How often, and for how long, one process may go first in a row, and the time it has to come back.
 _TURNS = 16
-_ROW_S = 0.1
+_ROW_S = 0.2
 _RETURN_S = 0.005
 _LOOK_S = 0.002
 
