@@ -37,7 +37,7 @@ class Record:
     measures: list[Measure]
 
     def write(self, folder: Path = FOLDER) -> Path:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.suite}.json"
         content = asdict(self)
         for measure in content["measures"]:
@@ -70,6 +70,11 @@ def read(suite: str, folder: Path = FOLDER) -> Record | None:
     content: dict[str, Any] = json.loads(path.read_text())
     measures = [Measure(**measure) for measure in content.pop("measures")]
     return Record(measures=measures, **content)
+
+
+def folder_of(scale: float) -> Path:
+    """Where records of a scale are kept: those of the promises' apart from trials."""
+    return FOLDER if scale == 1 else FOLDER / f"scale-{scale:g}"
 
 
 def machine() -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 Suites run one after the other, so that they do not disturb each other. Each prints its table and
 leaves a record in `benchmarks/records/`; the page `docs/reference/performance.md` and its plots are
-written from the records, those of suites that did not run now included.
+written from the records, those of suites that did not run now included. Records of another scale
+than 1 go into a folder of their own and not onto the page, whose promises are about that one.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
             if record is not None:
                 made.append(record)
     print(tables.summary(made))
-    if not given.dry:
+    if not given.dry and given.scale == 1:
         page.write()
         print(f"written: {page.REFERENCE / 'performance.md'}")
     print(f"{time.perf_counter() - begun:.0f} s in all")
@@ -67,7 +68,7 @@ def _run(name: str, setting: Setting, *, keep: bool) -> Record | None:
     busy = cpu_seconds(os.getpid()) - used
     print(f"{tables.show(record)}  ({took:.0f} s; {busy:.0f} s of processor time)\n", flush=True)
     if keep:
-        record.write()
+        record.write(records.folder_of(setting.scale))
     return record
 
 

@@ -64,6 +64,11 @@ def test_a_promise_may_be_about_the_best_other() -> None:
     ]
 
 
+def test_trials_leave_the_records_of_the_page_alone() -> None:
+    assert records.folder_of(1.0) == records.FOLDER
+    assert records.folder_of(0.1).parent == records.FOLDER
+
+
 def test_promises_belong_to_the_whole_graph(tmp_path: Path) -> None:
     assert Setting(tmp_path).promised(15) == 15
     assert Setting(tmp_path, scale=0.1).promised(15) is None
