@@ -48,7 +48,7 @@ class Backend(Protocol):
 
     def has(self, path: str) -> bool: ...
 
-    def write(self, path: str, data: bytes, expected: Expect | str) -> str:
+    def write(self, path: str, data: bytes | memoryview, expected: Expect | str) -> str:
         """Write atomically if what is there matches `expected`; return the new etag."""
         ...
 

@@ -63,7 +63,7 @@ class BucketBackend:
             return False
         return True
 
-    def write(self, path: str, data: bytes, expected: Expect | str) -> str:
+    def write(self, path: str, data: bytes | memoryview, expected: Expect | str) -> str:
         mark = uuid4().hex
         try:
             result = obstore.put(

@@ -1,17 +1,18 @@
 """Derived state beside the tables: arrays that could be made again, kept because that takes long.
 
-    save_arrays(root, "adjacency/follows/7", {"sources": …, "targets": …})
+    save_array(root, "adjacency/edges-5/7-ab/sources", numbers)
 
-Guarantees: an entry is there whole or not at all; whatever cannot be read back, for whichever
-reason, reads as absent. Names are the caller's, and should name immutable things.
-Deliberately absent: any promise that an entry stays. Deleting the folder is always safe.
+An array is one file of plain numbers, mapped rather than read: what a query does not look at costs
+neither time nor memory, and the system may take the rest back.
+
+Guarantees: an array is there whole or not at all; what cannot be mapped, for whichever reason, is
+absent. Names are the caller's, and should name immutable things; so is knowing how long an array
+must be. Deliberately absent: other places than local disk, where nothing can be mapped, and any
+promise that an array stays. Deleting the folder is always safe.
 """
 
 from __future__ import annotations
 
-import io
-import zipfile
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,27 +21,23 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.root import GraphRoot
 
 FOLDER = "__derived"
-_SUFFIX = ".npz"
 
-Arrays = Mapping[str, np.ndarray[Any, Any]]
-
-
-def save_arrays(root: GraphRoot, name: str, arrays: Arrays) -> None:
-    """Keep arrays under a name, in the place of what was there."""
-    data = io.BytesIO()
-    np.savez(data, allow_pickle=False, **dict(arrays))
-    root.objects.put(_path(name), data.getvalue())
+Array = np.ndarray[Any, Any]
 
 
-def load_arrays(root: GraphRoot, name: str) -> Arrays | None:
-    """The arrays under a name, or None."""
+def save_array(root: GraphRoot, name: str, array: Array) -> None:
+    """Keep an array of one dimension under a name, in the place of what was there."""
+    root.objects.put(_path(name, array.dtype), np.ascontiguousarray(array).view(np.uint8).data)
+
+
+def map_array(root: GraphRoot, name: str, dtype: np.dtype[Any] | type[Any]) -> Array | None:
+    """The array under a name, or None."""
+    if root.location.scheme != "file":
+        return None
     try:
-        found = root.objects.get_or_none(_path(name))
-        if found is None:
-            return None
-        with np.load(io.BytesIO(found.data), allow_pickle=False) as entry:
-            return {key: entry[key] for key in entry.files}
-    except (StorageError, ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
+        file = root.location.child(_path(name, np.dtype(dtype))).path
+        return np.asarray(np.memmap(file, dtype, mode="r"))
+    except (OSError, ValueError):  # there is none, or it is empty or cut off within a number
         return None
 
 
@@ -48,18 +45,16 @@ def saved_names(root: GraphRoot, folder: str) -> list[str]:
     """The names below a folder, sorted."""
     prefix = f"{FOLDER}/{folder}/"
     try:
-        return [
-            path.removeprefix(f"{FOLDER}/").removesuffix(_SUFFIX)
-            for path in root.objects.list(prefix)
-            if path.endswith(_SUFFIX)
-        ]
+        paths = list(root.objects.list(prefix))
     except StorageError:
         return []
+    return [path.removeprefix(f"{FOLDER}/").rpartition(".")[0] for path in paths]
 
 
-def drop_arrays(root: GraphRoot, name: str) -> None:
-    root.objects.delete(_path(name))
+def drop_arrays(root: GraphRoot, folder: str) -> None:
+    """Remove every array below a folder."""
+    root.objects.delete_prefix(f"{FOLDER}/{folder}")
 
 
-def _path(name: str) -> str:
-    return f"{FOLDER}/{name}{_SUFFIX}"
+def _path(name: str, dtype: np.dtype[Any]) -> str:
+    return f"{FOLDER}/{name}.{dtype.name}"

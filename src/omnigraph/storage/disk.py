@@ -59,7 +59,7 @@ class DiskBackend:
         except (FileNotFoundError, NotADirectoryError):
             return False
 
-    def write(self, path: str, data: bytes, expected: Expect | str) -> str:
+    def write(self, path: str, data: bytes | memoryview, expected: Expect | str) -> str:
         self._check(path, expected)  # Cheap refusal before any byte is written.
         temporary, etag = self._write_temporary(data)
         try:
@@ -145,7 +145,7 @@ class DiskBackend:
         if actual != (None if expected is Expect.NOTHING else expected):
             raise lost(path, expected, actual)
 
-    def _write_temporary(self, data: bytes) -> tuple[str, str]:
+    def _write_temporary(self, data: bytes | memoryview) -> tuple[str, str]:
         """A durable, nameless copy of the bytes: its file and the etag it will have."""
         file = f"{self._root}/{TEMPORARY}/{uuid4().hex}"
         descriptor = _create(file)
@@ -213,7 +213,7 @@ def _next_stamp() -> int:
         return _last_stamp
 
 
-def _etag(status: os.stat_result, data: bytes) -> str:
+def _etag(status: os.stat_result, data: bytes | memoryview) -> str:
     digest = blake2b(data, digest_size=16).hexdigest()
     return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{digest}"
 
@@ -248,7 +248,7 @@ def _create(file: str) -> int:
         return os.open(file, flags, 0o666)
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def _write_all(descriptor: int, data: bytes | memoryview) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]

@@ -86,7 +86,7 @@ class ObjectStore:
         with self._request("head", "look up", path):
             return self._backend.has(path)
 
-    def put(self, path: str, data: bytes) -> str:
+    def put(self, path: str, data: bytes | memoryview) -> str:
         """Write the object, whatever was there; return its etag."""
         with self._durable("put", "write", path):
             return self._backend.write(path, data, Expect.ANYTHING)

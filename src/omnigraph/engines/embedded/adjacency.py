@@ -20,6 +20,8 @@ import numpy as np
 from omnigraph.engines.embedded.bounds import Bounds
 from omnigraph.engines.embedded.numbering import Array
 
+_PIECE = 1 << 18
+
 
 @dataclass(frozen=True, eq=False)
 class Endpoints:
@@ -86,17 +88,15 @@ def build_distinct(near: Array, far: Array, size: int, bounds: Bounds) -> Neighb
         np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
         if not fresh.all():
             keys = keys[fresh]
-    targets = keys.astype(np.uint32).view(np.int32)  # the low half of each key
-    offsets = _offsets(keys >> np.uint64(32), size)
-    return Neighbours(offsets, targets)
+    return Neighbours(_offsets(keys, size), _low_halves(keys))
 
 
 def build_by_edge(near: Array, far: Array, size: int, bounds: Bounds) -> Neighbours:
     """Each edge, in the order of edge numbers."""
-    numbers = np.flatnonzero((near >= 0) & (far >= 0))
-    keys = bounds.wait(lambda: _sorted_pairs(near[numbers], numbers), 2 * len(near))
-    edges = keys.astype(np.uint32).view(np.int32)
-    return Neighbours(_offsets(keys >> np.uint64(32), size), far[edges], edges)
+    numbers = np.flatnonzero((near >= 0) & (far >= 0)).astype(np.int32)
+    keys = bounds.wait(lambda: _sorted_pairs(near.take(numbers), numbers), 2 * len(near))
+    edges = _low_halves(keys)
+    return Neighbours(_offsets(keys, size), far.take(edges), edges)
 
 
 def _sorted_pairs(high: Array, low: Array) -> Array:
@@ -104,15 +104,28 @@ def _sorted_pairs(high: Array, low: Array) -> Array:
     there = (high >= 0) & (low >= 0)
     if not there.all():
         high, low = high[there], low[there]
-    keys = (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
+    del there
+    # In place, because this is where memory peaks: twice the size of all lists in one direction.
+    keys = high.astype(np.uint64)
+    keys <<= np.uint64(32)
+    np.bitwise_or(keys, low, out=keys, dtype=np.uint64, casting="unsafe")
     keys.sort()
     return keys
 
 
-def _offsets(rows: Array, size: int) -> Array:
-    counts = np.bincount(rows.astype(np.int64), minlength=size)
+def _low_halves(keys: Array) -> Array:
+    return keys.astype(np.uint32).view(np.int32)
+
+
+def _offsets(keys: Array, size: int) -> Array:
+    """Where the keys of each high half begin, counted piece by piece."""
     offsets = np.zeros(size + 1, np.int64)
-    np.cumsum(counts, out=offsets[1:])
+    for first in range(0, len(keys), _PIECE):
+        rows = (keys[first : first + _PIECE] >> np.uint64(32)).astype(np.int64)
+        start = int(rows[0])
+        counts = np.bincount(rows - start)
+        offsets[start + 1 : start + 1 + len(counts)] += counts
+    np.cumsum(offsets, out=offsets)
     return offsets
 
 

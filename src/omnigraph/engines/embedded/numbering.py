@@ -10,7 +10,7 @@ Deliberately absent: what the rows hold.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -87,6 +87,16 @@ class Numbering:
             return numbers.astype(np.uint64)
         found: Array = self.row_ids[numbers]
         return found
+
+
+def number_parts(parts: Iterator[Array]) -> Numbering:
+    """The same from row ids that come in parts. As long as they count from 0 on, none is held."""
+    count = 0
+    for part in parts:
+        if not np.array_equal(part, np.arange(count, count + len(part), dtype=np.uint64)):
+            return number_rows(np.concatenate([np.arange(count, dtype=np.uint64), part, *parts]))
+        count += len(part)
+    return Numbering(count)
 
 
 def number_rows(row_ids: Array) -> Numbering:

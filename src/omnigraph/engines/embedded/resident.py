@@ -10,7 +10,7 @@ Deliberately absent: logical names. Columns are physical here; `catalog_view` kn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from omnigraph.engines.embedded.bounds import Bounds
 from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.lineage import Ancestor, continued
-from omnigraph.engines.embedded.numbering import NOBODY, Array, Numbering, number_rows
+from omnigraph.engines.embedded.numbering import NOBODY, Array, Numbering, number_parts
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.storage.reading import ROW_ID, IoCounters, Table
 
@@ -83,6 +83,10 @@ class Resident:
             (self.key, "rows"), lambda: self._number(bounds), lambda made: made.nbytes
         )
 
+    def numbered(self, numbering: Numbering) -> Numbering:
+        """This numbering, unless there is one already."""
+        return self._cache.get((self.key, "rows"), lambda: numbering, lambda made: made.nbytes)
+
     def _number(self, bounds: Bounds) -> Numbering:
         return self._continued(bounds) or self._numbered_anew(bounds)
 
@@ -98,11 +102,14 @@ class Resident:
     def _numbered_anew(self, bounds: Bounds) -> Numbering:
         assert self._table is not None
         self._ancestor = None
-        parts: list[Array] = []
-        for batch in self._table.scan([], with_row_id=True):
-            bounds.check()
-            parts.append(batch.column(ROW_ID).to_numpy())
-        return number_rows(np.concatenate(parts) if parts else np.empty(0, np.uint64))
+
+        def row_ids() -> Iterator[Array]:
+            assert self._table is not None
+            for batch in self._table.scan([], with_row_id=True):
+                bounds.check()
+                yield batch.column(ROW_ID).to_numpy()
+
+        return number_parts(row_ids())
 
     # Columns
 

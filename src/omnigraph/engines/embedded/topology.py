@@ -36,7 +36,8 @@ from omnigraph.engines.embedded.carrying import (
 )
 from omnigraph.engines.embedded.catalog_view import TypeView
 from omnigraph.engines.embedded.keeping import Keeper, Trio
-from omnigraph.engines.embedded.numbering import NOBODY, Array, pick
+from omnigraph.engines.embedded.numbering import NOBODY, Array
+from omnigraph.engines.embedded.releasing import give_back
 from omnigraph.engines.embedded.resident import Resident
 from omnigraph.errors import LimitExceededError
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN
@@ -47,7 +48,10 @@ _EDGES_PER_PROBE = 10_000
 _EDGES_PER_NODE = 200
 _MOST_PROBES = 256
 _MOST_EDGES = 2**31 - 1
-_RESOLVED_AT_ONCE = 4_000_000
+_RESOLVED_AT_ONCE = 200_000
+_READ_AHEAD = 2 << 20
+# From so many edges on, reading them leaves memory behind that is worth giving back.
+_LARGE = 500_000
 
 _Versions: TypeAlias = tuple[Hashable, Hashable, Hashable]
 
@@ -118,11 +122,18 @@ class Leg:
 
     def _build(self, by_edge: bool) -> Neighbours:
         size = self.near.numbering.size
-        carried = None if by_edge else self._carried_neighbours(size)
+        if by_edge:
+            return build_by_edge(*self._oriented(self.endpoints()), size, self._bounds)
+        kept = None if self.keeper is None else self.keeper().lists(self.trio, self._way, size)
+        if kept is not None:
+            return kept
+        carried = self._carried_neighbours(size)
         if carried is not None:
             return carried
-        build = build_by_edge if by_edge else build_distinct
-        return build(*self._oriented(self.endpoints()), size, self._bounds)
+        made = build_distinct(*self._oriented(self.endpoints()), size, self._bounds)
+        if self.keeper is not None:
+            self.keeper().keep_lists(self.trio, self._way, made)
+        return made
 
     def _oriented(self, ends: Endpoints) -> tuple[Array, Array]:
         pair = (ends.sources, ends.targets)
@@ -187,30 +198,49 @@ class Leg:
                 actual=resident.rows,
                 hint="Run this query on the Spark engine.",
             )
-        carried = self._carried_endpoints()
-        if carried is not None:
-            return carried
+        known = self._kept_endpoints() or self._carried_endpoints()
+        if known is not None:
+            return known
         ends = self._resolved_anew()
         if self.keeper is not None:
             self.keeper().keep(self.trio, ends)
         return ends
 
+    def _kept_endpoints(self) -> Endpoints | None:
+        if self.keeper is not None:
+            self.keeper().adopt(self.trio)
+        return self._cache.peek((self._versions, "endpoints"))
+
     def _resolved_anew(self) -> Endpoints:
         table = self.edge.resident.table
         assert table is not None
         sources, targets = self._ends()
-        near: list[Array] = []
-        far: list[Array] = []
-        row_ids: list[Array] = []
-        # Long stretches, since each lookup hashes all node ids anew; the texts are dropped at once.
-        scan = table.scan([SRC_COLUMN, DST_COLUMN], with_row_id=True)
-        for rows in stretches(scan, _RESOLVED_AT_ONCE):
-            other = self._bounds.beside(_finder(targets, rows.column(DST_COLUMN), self._bounds))
-            near.append(sources.resident.find_all(rows.column(SRC_COLUMN), self._bounds))
-            far.append(other.result())
-            row_ids.append(rows.column(ROW_ID).to_numpy())
-        places = self.edge.numbering.places(np.concatenate(row_ids))
-        return Endpoints(*(_placed(np.concatenate(part), places) for part in (near, far)))
+        numbering = self.edge.numbering
+        near = np.full(numbering.size, NOBODY, sources.numbering.dtype)
+        far = np.full(numbering.size, NOBODY, targets.numbering.dtype)
+        scan = table.scan([SRC_COLUMN, DST_COLUMN], with_row_id=True, read_ahead_bytes=_READ_AHEAD)
+        # Texts are dropped as soon as their numbers are known; but each lookup hashes all node ids
+        # anew, so there should be several edges for each of them.
+        nodes = max(sources.numbering.size, targets.numbering.size)
+        for rows in stretches(scan, max(_RESOLVED_AT_ONCE, 2 * nodes)):
+            numbers = numbering.to_numbers(rows.column(ROW_ID).to_numpy())
+            ids = rows.column(SRC_COLUMN), rows.column(DST_COLUMN)
+            near[numbers], far[numbers] = self._found(sources.resident, targets.resident, *ids)
+            del rows, numbers, ids
+        if numbering.size >= _LARGE:
+            give_back()
+        return Endpoints(near, far)
+
+    def _found(
+        self, sources: Resident, targets: Resident, src: pa.ChunkedArray, dst: pa.ChunkedArray
+    ) -> tuple[Array, Array]:
+        """The numbers of both ends; of one table they are found together, by hashing it once."""
+        if sources is targets:
+            both = pa.chunked_array([*src.chunks, *dst.chunks], src.type)
+            found = sources.find_all(both, self._bounds)
+            return found[: len(src)], found[len(src) :]
+        other = self._bounds.beside(lambda: targets.find_all(dst, self._bounds))
+        return sources.find_all(src, self._bounds), other.result()
 
     # Neighbours of some nodes
 
@@ -274,14 +304,6 @@ def stretches(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Table
 def _repeated(counts: Array) -> Array:
     """Places from 0 on, each as often as its count."""
     return np.repeat(np.arange(len(counts)), counts)
-
-
-def _finder(view: TypeView, ids: pa.ChunkedArray, bounds: Bounds) -> Callable[[], Array]:
-    return lambda: view.resident.find_all(ids, bounds)
-
-
-def _placed(values: Array, places: Array | None) -> Array:
-    return values if places is None else pick(values, places, NOBODY)
 
 
 @dataclass(frozen=True, slots=True)

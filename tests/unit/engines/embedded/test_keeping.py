@@ -1,4 +1,4 @@
-"""Ends of edges kept beside the tables: loaded, carried over, never trusted blindly."""
+"""Adjacency kept beside the tables: mapped, carried over, never trusted blindly."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.unit.engines.embedded.asked import SCHEMA, ask, people
 
 import omnigraph
 from omnigraph.engines.base import Options
-from omnigraph.engines.embedded import EmbeddedEngine, keeping
+from omnigraph.engines.embedded import EmbeddedEngine, keeping, topology
 from omnigraph.engines.embedded.bounds import Bounds
 from omnigraph.errors import StoragePermanentError
 from omnigraph.graph import Graph
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.model.snapshot import Snapshot
-from omnigraph.storage.derived import FOLDER, load_arrays, save_arrays, saved_names
+from omnigraph.storage.derived import FOLDER, map_array, save_array, saved_names
 from omnigraph.storage.root import GraphRoot
 
 PAIRS = "match { $a: Person $a knows $b } return { $a.name as a, $b.name as b }"
@@ -49,7 +49,8 @@ def snapshot(graph: Graph) -> Snapshot:
 
 
 def kept(graph: Graph) -> list[Path]:
-    return sorted((Path(graph.uri) / FOLDER).rglob("*.npz"))
+    """The folders of states that are kept."""
+    return sorted({p.parent for p in (Path(graph.uri) / FOLDER).rglob("*") if p.is_file()})
 
 
 def reads_of_edges(graph: Graph, engine: EmbeddedEngine) -> tuple[list[dict[str, Any]], int]:
@@ -82,24 +83,51 @@ def test_later_commits_are_carried_over(graph: Graph) -> None:
     assert {"a": "p00003", "b": "p00030"} in found
 
 
-def test_damaged_files_are_made_again(graph: Graph) -> None:
+@pytest.mark.parametrize("damage", [b"", b"nonsense", bytes(100)], ids=["empty", "text", "zeros"])
+def test_damaged_files_are_made_again(graph: Graph, damage: bytes) -> None:
     expected, _ = reads_of_edges(graph, EmbeddedEngine())
-    (path,) = kept(graph)
-    for damage in (b"", b"nonsense", path.read_bytes()[:100]):
+    (folder,) = kept(graph)
+    whole = {path: path.read_bytes() for path in folder.iterdir()}
+    for path in whole:
+        path.unlink()  # as every writer does: whoever has mapped a file keeps what he has
         path.write_bytes(damage)
-        assert reads_of_edges(graph, EmbeddedEngine())[0] == expected
-        assert len(path.read_bytes()) > 100
+        assert reads_of_edges(graph, EmbeddedEngine())[0] == expected, path.name
+    for path in whole:
+        path.unlink(missing_ok=True)
+        path.write_bytes(damage)
+    assert reads_of_edges(graph, EmbeddedEngine())[0] == expected
+    assert {path: path.read_bytes() for path in folder.iterdir()} == whole
+
+
+def test_neighbour_lists_are_not_sorted_again(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, _ = reads_of_edges(graph, EmbeddedEngine())
+    monkeypatch.setattr(topology, "build_distinct", None)
+    assert reads_of_edges(graph, EmbeddedEngine())[0] == expected
+
+
+def test_numbers_that_are_not_row_ids_are_kept_as_well(graph: Graph) -> None:
+    graph.mutate('query m() { delete Person where name = "p00007" }')
+    graph.mutate('query m() { insert Knows { from: "p00003", to: "p00030" } }')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keeping, "_LEAST_EDGES", 10**9)
+        expected, _ = reads_of_edges(graph, EmbeddedEngine())
+    assert reads_of_edges(graph, EmbeddedEngine())[0] == expected
+    assert "edge-rows.uint64" in [path.name for path in kept(graph)[0].iterdir()]
+    found, cost = reads_of_edges(graph, EmbeddedEngine())
+    assert (found, cost) == (expected, 0)
 
 
 def test_arrays_of_another_length_are_not_used(graph: Graph) -> None:
     expected, _ = reads_of_edges(graph, EmbeddedEngine())
     root = GraphRoot.at(graph.uri)
-    folder = kept(graph)[0].parent.name
-    (name,) = saved_names(root, f"adjacency/{folder}")
-    arrays = load_arrays(root, name)
-    assert arrays is not None
-    save_arrays(root, name, {**arrays, "sources": np.zeros(3, np.int32)})
-    assert reads_of_edges(graph, EmbeddedEngine())[0] == expected
+    (folder,) = kept(graph)
+    names = saved_names(root, f"adjacency/{folder.parent.name}/{folder.name}")
+    lists = {n: map_array(root, n, np.int32) for n in names}
+    for name in (n for n, array in lists.items() if array is not None):
+        save_array(root, name, np.zeros(3, np.int32))
+        assert reads_of_edges(graph, EmbeddedEngine())[0] == expected, name
 
 
 def test_only_a_few_states_are_kept(graph: Graph) -> None:
@@ -115,7 +143,7 @@ def test_failing_to_keep_is_no_error(graph: Graph, monkeypatch: pytest.MonkeyPat
     def fail(*_: object) -> None:
         raise StoragePermanentError("The disk is full.")
 
-    monkeypatch.setattr(keeping, "save_arrays", fail)
+    monkeypatch.setattr(keeping, "save_array", fail)
     rows, _ = reads_of_edges(graph, EmbeddedEngine())
     assert len(rows) == 80
     assert kept(graph) == []
