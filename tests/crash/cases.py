@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -96,6 +97,10 @@ class Graph:
             self._check_branch(root, each)
         self._check_writable(root)
 
+    def remove(self) -> None:
+        """Make room; what lies in a bucket goes with its server."""
+        shutil.rmtree(self.uri, ignore_errors=True)
+
     def _check_branch(self, root: GraphRoot, each: Branch) -> None:
         log = log_of(root, each.name)
         assert len({commit.id for commit in log}) == len(log), "a commit is there twice"
@@ -135,6 +140,7 @@ def run_case(
     graph.kill(point, nth)
     passed: dict[str, int] = nursery.run("watch_reopen", graph.uri).result()
     graph.check_recovered()
+    graph.remove()
     for inner, count in passed.items() if again else ():
         for time in range(1, count + 1):
             graph = Graph(nursery, scene, folder, place)
@@ -144,3 +150,4 @@ def run_case(
             assert view(graph.uri) in (graph.before, graph.after)
             nursery.run("reopen", graph.uri).result()
             graph.check_recovered()
+            graph.remove()

@@ -41,6 +41,7 @@ def once(nursery: Nursery, folder: Path, verb: str, point: str, nth: int) -> Non
     graph.kill(point, nth)
     nursery.run("reopen", graph.uri).result()
     graph.check_recovered()
+    graph.remove()
 
 
 # ledger: R14
