@@ -91,7 +91,8 @@ from omnigraph.model.ulid import new_ulid, new_ulids
 
 new_ulid()
 child = os.fork()
-print(*new_ulids(20), flush=True)
+# One write each: both have the same pipe, and parts of two lines could mix.
+os.write(1, (" ".join(new_ulids(20)) + "\\n").encode())
 if child:
     os.waitpid(child, 0)
 """
