@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.crash.sizes import FULL
 from tests.memory import VARIABLE
 from tests.written import another, new_graph, rows
 
@@ -320,7 +321,7 @@ def test_two_stale_handles_agree_with_the_model(steps):
 
 
 @pytest.mark.slow
-@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200 if FULL else 60, suppress_health_check=list(HealthCheck))
 @given(STEPS)
 def test_many_more_sequences(steps):
     with tempfile.TemporaryDirectory(dir=os.environ.get(VARIABLE)) as folder:
