@@ -51,6 +51,8 @@ MOST_REJECTS = 100_000
 _FEW_ROWS = 20_000
 _PART_BITS = 32
 _ROW_MASK = (1 << _PART_BITS) - 1
+# Record, line and file of rows, by type and place.
+_Origins = dict[tuple[int, int], tuple[int, int | None, str | None]]
 
 
 @dataclass(frozen=True)
@@ -282,9 +284,10 @@ class _Loader:
             refused.setdefault(table_id, []).append(place)
             self._dropped.explain(table_id, place, reason)
 
+        origins = self._origins([breach for breach in found.found if breach.others])
         for breach in found.found:
             assert breach.place is not None
-            reason = breach.describe(lambda place: self._record_of_place(place))
+            reason = breach.describe(_records_of(origins, breach.table.id))
             refuse(breach.table.id, breach.place, str(reason.message))
         for table, places, breach in found.crowded:
             reason = breach.describe(lambda place: 0)
@@ -292,32 +295,22 @@ class _Loader:
                 refuse(table.id, place, reason.message)
         return {part for t, places in refused.items() for part in self._dropped.add(t, places)}
 
-    def _record_of_place(self, place: int) -> int:
-        """The record of a row, told from its part alone."""
-        return self._records_before(place >> _PART_BITS)
-
     def _located(self, found: Sequence[Breach]) -> list[Violation]:
         """The first breaches in words, with record, line and file."""
         placed = sorted((b for b in found if b.place is not None), key=lambda b: b.place or 0)
         apart = [breach for breach in found if breach.place is None]
         chosen = [*apart, *placed][:MOST]
         origins = self._origins(chosen)
-
-        def record_of(table_id: int) -> Callable[[int], int]:
-            return lambda place: origins[table_id, place][0]
-
         violations = []
         for breach in chosen:
-            violation = breach.describe(record_of(breach.table.id))
+            violation = breach.describe(_records_of(origins, breach.table.id))
             if breach.place is not None:
                 record, line, file = origins[breach.table.id, breach.place]
                 violation = replace(violation, record=record, line=line, file=file)
             violations.append(violation)
         return sorted(violations, key=lambda v: -1 if v.record is None else v.record)
 
-    def _origins(
-        self, found: Sequence[Breach]
-    ) -> dict[tuple[int, int], tuple[int, int | None, str | None]]:
+    def _origins(self, found: Sequence[Breach]) -> _Origins:
         """Record, line and file of places, by reading their parts again."""
         wanted: dict[int, dict[int, set[int]]] = {}
         for breach in found:
@@ -334,7 +327,7 @@ class _Loader:
         ]
         locate = partial(locate_rows, self._job)
         answers = self._runner.run(locate, items, "find the lines of rows")
-        origins = {}
+        origins: _Origins = {}
         for part, answer in zip(parts, answers, strict=True):
             records, lines = self._records_before(part), self._lines_before(part)
             split = self._plan.splits[part]
@@ -414,6 +407,11 @@ class _Loader:
             records, lines = self._records_before(part), self._lines_before(part)
             write_rejects(self._plan.set_aside, split, report, records, lines)
         return rejected
+
+
+def _records_of(origins: _Origins, table_id: int) -> Callable[[int], int]:
+    """The record of a row of this type, by its place."""
+    return lambda place: origins[table_id, place][0]
 
 
 def _moves(target: Target, files: Sequence[StagedFile], replaced: bool) -> bool:

@@ -5,6 +5,7 @@ Parts, ranges and shares are made tiny, so that small inputs cross every border 
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from pathlib import Path
@@ -129,3 +130,5 @@ def test_rows_that_lean_on_refused_ones_are_refused_too(tmp_path: Path) -> None:
     assert (result.nodes, result.edges, result.rejected) == (27, 27, 7)
     lines = [line for each in sorted(place.iterdir()) for line in each.read_text().splitlines()]
     assert len(lines) == 7
+    reasons = [reason for line in lines for reason in json.loads(line)["reasons"]]
+    assert "the id 'p1' is that of record 2 too" in reasons
