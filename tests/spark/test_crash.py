@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.spark.inputs import SCHEMA, content, knows, note, owns, person, write_lines
+from tests.spark.writer import QUESTIONS
 
 import omnigraph
 from omnigraph import faults
@@ -81,7 +82,7 @@ def test_the_driver_killed_between_two_tables_on_spark(place: tuple[str, str]) -
 
 
 def test_a_cluster_of_two_workers(tmp_path: Path) -> None:
-    """Load, export and count on executors elsewhere, one of which is killed while it writes."""
+    """Load, query and export on executors elsewhere, one of which is killed while it writes."""
     graph = omnigraph.init(str(tmp_path / "g"), SCHEMA)
     people = 60_000
     records: list[Any] = []
@@ -89,11 +90,14 @@ def test_a_cluster_of_two_workers(tmp_path: Path) -> None:
         records.append(person(f"p{number}", age=number % 100, email=f"{number}@x"))
         records.append(knows(f"p{number}", f"p{number * 7 % people}"))
     file = write_lines(tmp_path / "in.jsonl", records)
-    ended = run_writer(graph.uri, file, "local-cluster[2,1,1024]", "--kill", "--more")
+    ended = run_writer(graph.uri, file, "local-cluster[2,1,1024]", "--kill", "--more", timeout=850)
     assert ended.returncode == 0, ended.stderr
     said = json.loads(ended.stdout.splitlines()[-1])
     assert said["killed"] == 1
     assert said["rows"] == 2 * people
     assert said["exported"]["Person"] == said["degrees"] == people
+    for text, rows in zip(QUESTIONS, said["asked"], strict=True):
+        assert rows == graph.query(text).rows(), text
+        assert rows
     found = content(omnigraph.open(graph.uri))  # ids are distinct and counts exact, or it raises
     assert (len(found["Person"]), len(found["Knows"])) == (people, people)
