@@ -12,10 +12,10 @@ from pathlib import Path
 BIN = Path(sys.executable).parent
 
 
-def omnigraph(*arguments: str, exits: int = 0, **environment: str) -> str:
-    """Run the program as a reader would type it; returns its standard output."""
+def omnigraph(*arguments: str, exits: int = 0, **environment: str) -> None:
+    """Run the program as a reader would type it."""
     _show(arguments, environment)
-    return run([str(BIN / "omnigraph"), *arguments], exits=exits, **environment)
+    run([str(BIN / "omnigraph"), *arguments], exits=exits, **environment)
 
 
 def omnigraph_with_progress(*arguments: str) -> None:
@@ -36,16 +36,20 @@ def omnigraph_with_progress(*arguments: str) -> None:
         sys.exit(f"   That should have succeeded, and ended with {running.returncode}.")
 
 
-def run(command: list[str], *, exits: int = 0, **environment: str) -> str:
+def run(command: list[str], *, exits: int = 0, **environment: str) -> None:
     """Run a command, print what it says indented, and stop the tour if it ends otherwise."""
     done = subprocess.run(
-        command, env=os.environ | environment, capture_output=True, text=True, check=False
+        command,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,  # in the order in which a terminal would show it
+        text=True,
+        check=False,
     )
-    for line in (done.stdout + done.stderr).splitlines():
+    for line in done.stdout.splitlines():
         print(f"   {line}")
     if done.returncode != exits:
         sys.exit(f"   That should have ended with {exits}, and ended with {done.returncode}.")
-    return done.stdout
 
 
 def _show(arguments: tuple[str, ...], environment: dict[str, str]) -> None:
