@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import InvalidDataError
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN, EdgeType, NodeType, TableKind
 from omnigraph.model.equality import same_columns
 from omnigraph.model.types import Kind
@@ -119,7 +120,7 @@ def _aligned(types: TypePair, rows: pa.Table) -> pa.Table:
         if name == spelled:
             columns[name] = rows.column(ID_COLUMN).cast(kind)
         elif name in rows.column_names:
-            columns[name] = rows.column(name).cast(kind)
+            columns[name] = _cast(types.shown, rows.column(name), name, kind)
         else:
             columns[name] = pa.nulls(rows.num_rows, kind)
     return pa.table(columns).sort_by(ID_COLUMN)
@@ -127,10 +128,30 @@ def _aligned(types: TypePair, rows: pa.Table) -> pa.Table:
 
 def _column_types(types: TypePair) -> dict[str, pa.DataType]:
     found = {name: pa.string() for name in (ID_COLUMN, *_ends(types.shown))}
-    for table in (types.older, types.newer):  # the newer side's type of a column counts
-        if table is not None:
-            found.update({item.column: item.type.to_arrow() for item in table.properties})
+    for table in (types.older, types.newer):
+        for item in () if table is None else table.properties:
+            known, kind = found.get(item.column), item.type.to_arrow()
+            found[item.column] = kind if known is None else _wider(known, kind)
     return found
+
+
+def _wider(older: pa.DataType, newer: pa.DataType) -> pa.DataType:
+    """A type that holds the values of both; types of a property only ever differ in width."""
+    numbers = all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in (older, newer))
+    return older if numbers and older.bit_width > newer.bit_width else newer
+
+
+def _cast(
+    table: TableType, column: pa.ChunkedArray, name: str, kind: pa.DataType
+) -> pa.ChunkedArray:
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        item = next(item for item in table.properties if item.column == name)
+        raise InvalidDataError(
+            f"{table.name}.{item.name} holds a value that does not fit into {item.type}.",
+            hint="Widen the type of the property first; its values were written in a wider one.",
+        ) from None
 
 
 def _spelled_by_id(types: TypePair) -> str | None:

@@ -49,8 +49,8 @@ def fill_files(
 ) -> tuple[list[Any], Any]:
     """Write columns beside those of some files: what the files are then, and the schema."""
     filler = _filler(fields, fills)
-    merged = [file.merge_columns(filler, columns=[ID_COLUMN]) for file in files]
-    return [file for file, _ in merged], merged[0][1]
+    merged = [fragment.merge_columns(filler, columns=[ID_COLUMN]) for fragment in files]
+    return [fragment for fragment, _ in merged], merged[0][1]
 
 
 def _extended(dataset: Any, fields: Sequence[pa.Field]) -> Any:

@@ -21,6 +21,7 @@ from omnigraph.errors import (
     BranchNotFoundError,
     HistoryReclaimedError,
     InvalidArgumentError,
+    InvalidDataError,
     MergeConflictError,
     OmniGraphError,
     StoragePermanentError,
@@ -511,6 +512,23 @@ def test_a_wider_type_on_one_side_and_columns_on_both(context: Context, wide: st
     assert content(context)["Person"] == found
     merge(context, "main", "f")
     assert content(context, "f")["Person"] == found
+
+
+def test_values_that_only_a_wider_type_holds(context: Context) -> None:
+    """A difference is told in both directions; a pick to a narrower type is refused."""
+    widened(context, "f")
+    put(context, {"Person": [person("dan", age=7)]}, "f")
+    fits = next(iter(commits(context, "f")))
+    put(context, {"Person": [person("eve", age=2**40)]}, "f")
+    for states in (("main", "f"), ("f", "main")):
+        found = {c.id: c for c in diff(context, *map(Target, states))}
+        image = found["eve"].after or found["eve"].before
+        assert image is not None
+        assert image["age"] == 2**40
+    assert cherry_pick(context, fits.id).commit is not None
+    assert content(context)["Person"]["dan"] == {"name": "dan", "age": 7}
+    with pytest.raises(InvalidDataError, match=r"Person\.age .* does not fit into I32"):
+        cherry_pick(context, next(iter(commits(context, "f"))).id)
 
 
 def test_each_side_widens_another_column(tmp_path: Path) -> None:
