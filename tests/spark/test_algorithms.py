@@ -19,6 +19,7 @@ SCHEMA = """
 node City {
     name: String @key
     score: F64?
+    size: I32?
 }
 edge Road: City -> City {
     length: F64
@@ -146,5 +147,10 @@ def test_results_are_kept_in_one_commit(made: tuple[Graph, Any]) -> None:
     assert found == {name: float(degree) for name, degree in peer.degree()}
     with pytest.raises(InvalidArgumentError, match="No node type"):
         branch.write_algorithm("degree", "nothing")
+    with pytest.raises(InvalidArgumentError, match=r"gives texts, and City.score is F64"):
+        branch.write_algorithm("components", "score")
+    with pytest.raises(InvalidArgumentError, match=r"gives fractions, and City.size is I32"):
+        branch.write_algorithm("pagerank", "size")
+    assert branch.write_algorithm("triangles", "size").affected["City"].updated == NODES
     with pytest.raises(InvalidArgumentError, match="no algorithm"):
         branch.algorithm("magic")

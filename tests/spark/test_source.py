@@ -88,6 +88,21 @@ def test_plain_sql_works_on_views(spark: Any, graph: Graph) -> None:
     assert [tuple(row) for row in found] == [("Ada", "Bo")]
 
 
+def test_relative_addresses_count_from_the_folder_of_the_program(
+    spark: Any, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after the program moved on. (Streams: `tests/unit/spark/test_changes.py`.)"""
+    monkeypatch.chdir(tmp_path)
+    omnigraph.spark.register(spark)
+    omnigraph.spark.create_views(spark, "graph", prefix="near_")
+    monkeypatch.undo()
+    assert spark.sql("select * from near_Person").count() == 3
+    assert spark.read.format("omnigraph").options(graph="graph", type="Note").load().count() == 1
+    more = spark.createDataFrame([("Di",)], "name string").write.format("omnigraph")
+    more.options(graph="graph", type="Person").mode("append").save()
+    assert len(content(graph)["Person"]) == 4
+
+
 def write(frame: Any, graph: Graph, type_: str, mode: str = "append", **options: str) -> None:
     writer = frame.write.format("omnigraph").option("graph", graph.uri).option("type", type_)
     writer.option("mode", mode).options(**options).mode("append").save()

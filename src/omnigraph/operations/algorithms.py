@@ -23,6 +23,7 @@ from omnigraph.errors import InvalidArgumentError, TypeNotFoundError
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.snapshot import Snapshot
+from omnigraph.model.types import Kind
 from omnigraph.operations.context import Context
 from omnigraph.operations.load import LoadOptions, LoadResult, load
 
@@ -31,6 +32,14 @@ if TYPE_CHECKING:
 
 # Between type and id in the name of a vertex; no type has it.
 _MARK = "/"
+# What a result may be written into without losing anything of it.
+_FLOATS = frozenset({Kind.F32, Kind.F64})
+_FITS = {
+    Kind.STRING: frozenset({Kind.STRING}),
+    Kind.I64: _FLOATS | {Kind.I32, Kind.I64, Kind.U32, Kind.U64},
+    Kind.F64: _FLOATS,
+}
+_WORDS = {Kind.STRING: "texts", Kind.I64: "whole numbers", Kind.F64: "fractions"}
 
 
 @dataclass(frozen=True)
@@ -147,6 +156,7 @@ class _Run:
     def write(self, property_name: str, branch: str, message: str) -> LoadResult:
         """Rows are written whole, with the one property changed."""
         result = ALGORITHMS[self.name].results[0]
+        self._refuse_misfits(property_name)
         values = self.results().select("type", "id", result).localCheckpoint(eager=True)
         frames = {}
         for node in self.snapshot.catalog.nodes:
@@ -158,11 +168,6 @@ class _Run:
             )
             rows = self._table(node, None).join(own, "id")
             frames[node.name] = rows.drop(property_name).withColumnRenamed("__value", property_name)
-        if not frames:
-            raise InvalidArgumentError(
-                f"No node type has a property {property_name!r}.",
-                hint="Add it to the schema first.",
-            )
         return load(
             self.context,
             frames,
@@ -174,6 +179,26 @@ class _Run:
                 spark=self.options.spark,
             ),
         )
+
+    def _refuse_misfits(self, property_name: str) -> None:
+        """Before anything is computed: there is a place for the results, and they fit into it."""
+        found = [(n, n.get(property_name)) for n in self.snapshot.catalog.nodes]
+        items = [(node, item) for node, item in found if item is not None]
+        if not items:
+            raise InvalidArgumentError(
+                f"No node type has a property {property_name!r}.",
+                hint="Add it to the schema first.",
+            )
+        algorithm = ALGORITHMS[self.name]
+        weighted = algorithm.weighted if self.options.weight is not None else None
+        kind = weighted or algorithm.kind
+        for node, item in items:
+            if item.type.kind not in _FITS[kind]:
+                raise InvalidArgumentError(
+                    f"{self.name} gives {_WORDS[kind]}, and {node.name}.{property_name} is "
+                    f"{item.type.spelling()}.",
+                    hint=f"Write it into a property of type {kind}?.",
+                )
 
 
 def _union(frames: Sequence[DataFrame]) -> DataFrame:

@@ -17,6 +17,7 @@ Deliberately absent: what graphs are. This is a face of `operations` like the ot
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,11 +27,15 @@ __all__ = ["create_views", "register"]
 
 
 def register(spark: SparkSession) -> None:
-    """Make `format("omnigraph")` known to a session."""
-    from omnigraph.spark.source import OmniGraphSource
+    """Make `format("omnigraph")` known to a session.
+
+    Relative addresses of graphs count from the folder that the program is in now. The session's
+    `spark.sql.python.filterPushdown.enabled` is switched on, for reads with `pushFilters`.
+    """
+    from omnigraph.spark.source import source_at
 
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    spark.dataSource.register(OmniGraphSource)
+    spark.dataSource.register(source_at(os.getcwd()))
 
 
 def create_views(
@@ -46,10 +51,11 @@ def create_views(
     from omnigraph.storage.root import GraphRoot
 
     register(spark)
-    snapshot = resolve(GraphRoot.at(graph), Target(branch, commit))
+    root = GraphRoot.at(graph)
+    snapshot = resolve(root, Target(branch, commit))
     found = {}
     for table in snapshot.catalog.tables():
-        reader = spark.read.format("omnigraph").option("graph", graph).option("branch", branch)
+        reader = spark.read.format("omnigraph").option("graph", root.uri).option("branch", branch)
         reader = reader.option("commit", snapshot.commit_id).option("type", table.name)
         view = f"{prefix}{table.name}"
         reader.load().createOrReplaceTempView(view)

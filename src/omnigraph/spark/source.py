@@ -18,6 +18,7 @@ Deliberately absent: the driver's session. Spark runs all of this in processes o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,6 +38,9 @@ from omnigraph.storage.root import GraphRoot
 
 class OmniGraphSource(DataSource):
     """What Spark asks for schemas, readers and writers."""
+
+    # From here relative addresses count; the processes that ask stand in folders of their own.
+    folder = ""
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
@@ -105,7 +109,9 @@ class OmniGraphSource(DataSource):
         return str(value)
 
     def _graph(self) -> str:
-        return self._options.get("path") or self._required("graph")
+        """The whole address: it travels to processes that stand elsewhere."""
+        given = self._options.get("path") or self._required("graph")
+        return GraphRoot.at(given if "://" in given else os.path.join(self.folder, given)).uri
 
     def _branch(self) -> str:
         return str(self._options.get("branch", "main"))
@@ -127,6 +133,16 @@ class OmniGraphSource(DataSource):
 
     def _table(self) -> TableType:
         return find_type(self._pinned().catalog, self._required("type"))
+
+
+def source_at(folder: str) -> type[OmniGraphSource]:
+    """The source of a program that stands in this folder."""
+
+    class Source(OmniGraphSource):
+        pass
+
+    Source.folder = folder  # made here, the class is pickled whole, with its folder
+    return Source
 
 
 def _target(options: Mapping[str, str], branch: str) -> Target:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.types import StringType, StructField, StructType
 from tests.spark.inputs import SCHEMA, content, knows, note, owns, person
 
 import omnigraph
@@ -17,6 +20,7 @@ from omnigraph.operations.replay import Changes, replay
 from omnigraph.operations.writing import Conditions
 from omnigraph.spark.applying import net_changes
 from omnigraph.spark.changes import ChangeStream, change_schema
+from omnigraph.spark.source import source_at
 
 ALL = [item.split()[0] for item in change_schema(None).split(", ")]
 
@@ -122,3 +126,15 @@ def test_changes_that_break_a_rule_are_refused(source: Graph) -> None:
 def test_ids_that_are_gone_already_are_no_obstacle(source: Graph) -> None:
     done = replay(source._context, Changes(removed={"Note": ["n1", "never"]}), "main")
     assert done.commit is None
+
+
+def test_a_relative_address_travels_as_a_whole_one(
+    source: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tasks stand in folders of their own, and open the graph there."""
+    kind = pickle.loads(cloudpickle.dumps(source_at(str(tmp_path))))
+    schema = StructType([StructField("id", StringType()), StructField("_type", StringType())])
+    monkeypatch.chdir("/")
+    reader = kind({"graph": "source", "startingAt": "beginning"}).streamReader(schema)
+    (found,) = batches(pickle.loads(pickle.dumps(reader)))
+    assert found.equals(next(batches(stream(source, ["id", "_type"]))))

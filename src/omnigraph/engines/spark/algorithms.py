@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import InvalidArgumentError
+from omnigraph.model.types import Kind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,11 +38,14 @@ class Settings:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A function and the columns that it returns besides `v`; the first is what is written back."""
+    """A function and the columns that it returns besides `v`; the first is what is written back,
+    a value of the given kind (of `weighted`, where edges have weights)."""
 
     run: Callable[[DataFrame, DataFrame, Settings], DataFrame]
     results: tuple[str, ...]
     summary: str
+    kind: Kind
+    weighted: Kind | None = None
 
 
 def _functions() -> Any:
@@ -256,11 +260,17 @@ def k_core(vertices: DataFrame, edges: DataFrame, settings: Settings) -> DataFra
 
 
 ALGORITHMS: dict[str, Algorithm] = {
-    "degree": Algorithm(degree, ("degree", "out_degree", "in_degree"), "edges at each node"),
-    "components": Algorithm(components, ("component",), "connected components"),
-    "pagerank": Algorithm(pagerank, ("pagerank",), "PageRank"),
-    "labels": Algorithm(label_propagation, ("label",), "communities by label propagation"),
-    "triangles": Algorithm(triangles, ("triangles",), "triangles at each node"),
-    "paths": Algorithm(shortest_paths, ("distance",), "distance from the nearest source"),
-    "core": Algorithm(k_core, ("core",), "core numbers"),
+    "degree": Algorithm(
+        degree, ("degree", "out_degree", "in_degree"), "edges at each node", Kind.I64
+    ),
+    "components": Algorithm(components, ("component",), "connected components", Kind.STRING),
+    "pagerank": Algorithm(pagerank, ("pagerank",), "PageRank", Kind.F64),
+    "labels": Algorithm(
+        label_propagation, ("label",), "communities by label propagation", Kind.STRING
+    ),
+    "triangles": Algorithm(triangles, ("triangles",), "triangles at each node", Kind.I64),
+    "paths": Algorithm(
+        shortest_paths, ("distance",), "distance from the nearest source", Kind.I64, Kind.F64
+    ),
+    "core": Algorithm(k_core, ("core",), "core numbers", Kind.I64),
 }
