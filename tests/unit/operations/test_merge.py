@@ -520,8 +520,8 @@ def test_values_that_only_a_wider_type_holds(context: Context) -> None:
     put(context, {"Person": [person("dan", age=7)]}, "f")
     fits = next(iter(commits(context, "f")))
     put(context, {"Person": [person("eve", age=2**40)]}, "f")
-    for states in (("main", "f"), ("f", "main")):
-        found = {c.id: c for c in diff(context, *map(Target, states))}
+    for before, after in (("main", "f"), ("f", "main")):
+        found = {c.id: c for c in diff(context, Target(before), Target(after))}
         image = found["eve"].after or found["eve"].before
         assert image is not None
         assert image["age"] == 2**40
