@@ -20,6 +20,7 @@ from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.execute import Execution
 from omnigraph.engines.embedded.frame import Frame
 from omnigraph.engines.embedded.lineage import Lineage
+from omnigraph.engines.embedded.releasing import keep_small
 from omnigraph.engines.embedded.run import Run
 from omnigraph.engines.explaining import Explanation
 from omnigraph.engines.expressions.shapes import declared, last_projection, schema_of
@@ -53,6 +54,7 @@ class EmbeddedEngine:
     name = "embedded"
 
     def __init__(self, cache_bytes: int | None = None) -> None:
+        keep_small()
         self.cache = ByteCache(cache_bytes)
         self._lineage = Lineage()
         self._known: WeakKeyDictionary[Plan, _Traits] = WeakKeyDictionary()
