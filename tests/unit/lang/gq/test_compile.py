@@ -147,7 +147,7 @@ def test_the_ends_of_an_edge_hide_properties_of_their_name() -> None:
     assert isinstance(deleted, irq.WriteQuery)
     assert '__target.src = "a"' in render_ir(deleted)
     inserted = 'query q() { insert E { from: "a", to: "b" } }'
-    assert gq.compile_query(inserted, optional)
+    assert isinstance(gq.compile_query(inserted, optional).query, irq.WriteQuery)
     with pytest.raises(QueryError) as caught:
         gq.compile_query(inserted, required)
     assert "an insert cannot give the property `from` of `E`" in caught.value.message
