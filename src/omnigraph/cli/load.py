@@ -72,7 +72,7 @@ def load(
     if mode == "overwrite":
         ask_consent(graph, "replace rows", yes=yes)
     settings = on_spark.settings()
-    if engine == "spark" and not settings.is_plain:
+    if engine == "spark" and not settings.is_open:
         from omnigraph.engines.spark.session import get_session
 
         get_session(settings)  # before the graph is opened: from a process that is still small

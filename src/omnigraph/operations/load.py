@@ -58,7 +58,7 @@ from omnigraph.storage.inputs import (
 SPARK, EMBEDDED = "spark", "embedded"
 APPEND, MERGE, OVERWRITE = MODES = ("append", "merge", "overwrite")
 FAIL, QUARANTINE = "fail", "quarantine"
-# Up to here the same tasks run in this process, unless a Spark is there, or asked for elsewhere.
+# Up to here the same tasks are run in this process, unless a session is there or asked for.
 SMALL_BYTES = 4 << 20
 # Where frames are laid down while they are loaded.
 SCRATCH = "__staging"
@@ -171,10 +171,10 @@ class _SparkLoad:
                 self._root.objects.delete_prefix(self._scratch)
 
     def _is_small(self) -> bool:
-        """Whether the tasks are done here sooner than a Spark of this machine could start: nobody
-        asked for one elsewhere, none runs in this process, and the files are few."""
+        """Whether the tasks are done here sooner than any Spark could start: nobody asked for a
+        certain one, none runs in this process, and the files are few."""
         settings = self._options.spark
-        if settings is not None and not settings.is_plain:
+        if settings is not None and not settings.is_open:
             return False
         if has_session() or any(source.frame is not None for source in self._sources):
             return False

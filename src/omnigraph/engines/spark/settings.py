@@ -74,13 +74,8 @@ class SparkSettings:
     @property
     def is_open(self) -> bool:
         """Whether any Spark will do: nobody asked for one, or for what must be set at its start."""
-        return self.master is None and self.is_plain
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it would start on this machine, with nothing asked for that must be set then: so
-        what is little is done here just as well, before it could have started."""
-        return self.is_local and all(name.startswith("spark.sql.") for name in self.config)
+        static = (name for name in self.config if not name.startswith("spark.sql."))
+        return self.master is None and self.remote is None and next(static, None) is None
 
     def spark_config(self) -> dict[str, str]:
         """Everything that the session is told."""
