@@ -11,7 +11,9 @@ on under the lock in the end; otherwise it is left for the next run and reported
 Guarantees: one commit for the files and indexes of all tables (one more for each time that writers
 came between), none when there is nothing to do; a second run finds nothing; content never changes;
 nothing is removed (`cleanup` does that).
-Deliberately absent: tables that a branch merely inherits. Whoever owns them keeps them.
+A table that came with a merge from a branch that is gone has nobody left who keeps it: it is forked
+for this branch, as a write would do.
+Deliberately absent: tables that a branch inherits from a living one. Whoever owns them keeps them.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from omnigraph.commit.door import commit_prepared
 from omnigraph.commit.repair import has_uncovered_drift
 from omnigraph.errors import RecoveryRequiredError, TypeNotFoundError
 from omnigraph.history.log import Line
-from omnigraph.history.refs import MAIN, read_branch
+from omnigraph.history.refs import MAIN, list_branches, read_branch
 from omnigraph.history.resolve import head_snapshot
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.commit import Commit, CommitKind, Proposal
@@ -35,8 +37,9 @@ from omnigraph.storage.indexing import IndexTask
 from omnigraph.storage.lines import owner_of
 from omnigraph.storage.locks import writer_lock
 from omnigraph.storage.reading import open_table
+from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.spreading import Spread
-from omnigraph.storage.upkeep import Fitted, UpkeepPlan, Work, fit, plan_upkeep, prepare
+from omnigraph.storage.upkeep import Fitted, UpkeepPlan, Work, adopt, fit, plan_upkeep, prepare
 
 # How often work is prepared anew for tables that writers changed meanwhile.
 _ROUNDS = 3
@@ -228,9 +231,10 @@ class _Run:
     def _examined(
         self, table: NodeType | EdgeType, version: TableVersion, *, compact: bool
     ) -> _Examined:
-        if owner_of(version) != self.branch_id:
+        owner = owner_of(version)
+        if not keeps(self.root, self.branch_id, owner):
             return _Examined(table, None, replace(_nothing(table), skipped=SHARED))
-        if has_uncovered_drift(self.root, version):
+        if owner == self.branch_id and has_uncovered_drift(self.root, version):
             return _Examined(table, None, replace(_nothing(table), skipped=DRIFTED))
         opened = open_table(self.root.location, version)
         plan = plan_upkeep(table, opened, compact=compact)
@@ -245,7 +249,12 @@ class _Run:
 
     def prepare(self, table: NodeType | EdgeType, plan: UpkeepPlan) -> Work:
         """Write the files that a table needs, beside whoever else is writing."""
-        return prepare(self.root, table, plan, _named(table.name, self.tell), self.spread)
+        tell = _named(table.name, self.tell)
+        if owner_of(plan.version) == self.branch_id:
+            return prepare(self.root, table, plan, tell, self.spread)
+        forked = adopt(self.root, table, plan, self.branch_id)
+        work = prepare(self.root, table, forked, tell, self.spread)
+        return replace(work, origin=plan.version)
 
     def publish(self, works: Mapping[int, Work], *, may_hold: bool) -> set[int]:
         """Fit the work to the branch as it is now; returns the tables that are not done."""
@@ -279,6 +288,11 @@ class _Run:
         if item.plan is None:
             return Fitted(None, True)
         return fit(self.root, current, self.prepare(table, item.plan))
+
+
+def keeps(root: GraphRoot, branch_id: str, owner: str) -> bool:
+    """Whether a branch looks after the tables of `owner`: its own, and those of the gone."""
+    return owner == branch_id or all(branch.id != owner for branch in list_branches(root))
 
 
 def _scope(branch: str, types: Collection[str] | None, *, compact: bool) -> Scope:

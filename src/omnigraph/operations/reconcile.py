@@ -28,7 +28,7 @@ from omnigraph.history.resolve import head_snapshot
 from omnigraph.model.indexing import indexes_of
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.operations.context import Context
-from omnigraph.operations.maintain import Upkeep, optimize
+from omnigraph.operations.maintain import Upkeep, keeps, optimize
 from omnigraph.operations.opening import refresh
 from omnigraph.storage.examining import facts_of
 from omnigraph.storage.indexing import plan_indexes
@@ -87,14 +87,14 @@ class Lag:
 
 
 def lag_of(context: Context, branch: str = MAIN, bounds: Bounds | None = None) -> Lag:
-    """How far a branch's own tables are behind now."""
+    """How far the tables that a branch looks after are behind now."""
     root = context.root
     branch_id = read_branch(root, branch).id
     snapshot = head_snapshot(root, branch, Line(root, branch_id))
     tables = []
     for table in snapshot.catalog.tables():
         version = snapshot.table(table.id)
-        if version is not None and owner_of(version) == branch_id:
+        if version is not None and keeps(root, branch_id, owner_of(version)):
             tables.append(_table_lag(context, table, version, bounds or Bounds()))
     return Lag(branch, snapshot.commit_id, time.time_ns() // 1000, tuple(tables))
 

@@ -1,6 +1,7 @@
 """Maintenance of one table, prepared aside and fitted to whatever version is current then.
 
     plan = plan_upkeep(table_type, table)           what is to be done; nothing is written
+    plan = adopt(root, table_type, plan, branch_id) the same on a new line of a branch's own
     work = prepare(root, table_type, plan, tell)    slow, beside whoever else is writing
     fitted = fit(root, current, work)               fast, under the lock
 
@@ -42,8 +43,8 @@ from omnigraph.storage.layout import (
     rewrite_transaction,
     still_valid,
 )
-from omnigraph.storage.lines import Prepared, open_line
-from omnigraph.storage.reading import Table
+from omnigraph.storage.lines import Prepared, open_line, writable_line
+from omnigraph.storage.reading import Table, open_table
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.schemas import physical_schema
 from omnigraph.storage.spreading import BuildTask, CompactTask, Spread, TableAt, run_upkeep
@@ -72,7 +73,8 @@ class UpkeepPlan:
 @dataclass(frozen=True)
 class Work:
     """Files for the rows of `version`, written and not yet visible. `removed` are the segments
-    that are let go of before files are replaced; `tasks` is every index that was asked for."""
+    that are let go of before files are replaced; `tasks` is every index that was asked for.
+    `origin` is the version that `version` was forked from for this work."""
 
     version: TableVersion
     dropped: frozenset[str]
@@ -80,6 +82,7 @@ class Work:
     rewritten: Rewritten
     indexes: tuple[StagedIndex, ...]
     tasks: tuple[IndexTask, ...]
+    origin: TableVersion | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,13 @@ def plan_upkeep(table_type: TableType, table: Table, *, compact: bool = True) ->
     dropped = frozenset(table.schema.names) - frozenset(physical_schema(table_type).names)
     layout = plan_layout(table, leaving=dropped, rebuilt=rebuilt)
     return UpkeepPlan(table.version, layout, dropped, rebuilt, tasks)
+
+
+def adopt(root: GraphRoot, table_type: TableType, plan: UpkeepPlan, branch_id: str) -> UpkeepPlan:
+    """The plan for a line that is forked for a branch: files know the line that they lie on."""
+    fork, _ = writable_line(root, plan.version, branch_id)
+    table = open_table(root.location, replace(plan.version, fork=fork))
+    return plan_upkeep(table_type, table, compact=not plan.layout.is_empty)
 
 
 def prepare(
@@ -139,10 +149,10 @@ def prepare(
 
 def fit(root: GraphRoot, current: TableVersion, work: Work) -> Fitted:
     """The work as a staged write on `current`, as far as it still fits."""
-    base = work.version
-    if (base.path, base.fork, base.epoch) != (current.path, current.fork, current.epoch):
+    if not _still_fits(current, work):
         return Fitted(None, False)  # all rows were replaced, or lie elsewhere
-    dataset = open_line(root, current.path, current.fork, current.version)
+    fork = work.version.fork
+    dataset = open_line(root, current.path, fork, current.version)
     groups = still_valid(dataset, work.rewritten)
     landing = {int(new.id) for group in groups for new in group.new}
     there = {int(fragment.fragment_id) for fragment in dataset.get_fragments()}
@@ -158,13 +168,22 @@ def fit(root: GraphRoot, current: TableVersion, work: Work) -> Fitted:
     staged = StagedWrite(
         current.table_id,
         current.path,
-        current.fork,
+        fork,
         current,
         Prepared(steps[0], dataset, steps[1:]),
         current.rows,
         logical=False,
     )
     return Fitted(staged, whole)
+
+
+def _still_fits(current: TableVersion, work: Work) -> bool:
+    """Whether the rows that the work was done for lie where they lay. Nobody writes to the line of
+    a branch that is gone: who wrote meanwhile has forked it too."""
+    if work.origin is not None:
+        return current == work.origin
+    base = work.version
+    return (base.path, base.fork, base.epoch) == (current.path, current.fork, current.epoch)
 
 
 def _steps(

@@ -202,6 +202,27 @@ def test_a_branch_leaves_what_it_inherits_alone(graph: Graph) -> None:
     assert covered(graph, "City") == {}
 
 
+@pytest.mark.parametrize("compact", [True, False])
+def test_what_a_merge_brought_from_a_branch_that_is_gone_is_looked_after(
+    graph: Graph, compact: bool
+) -> None:
+    branch = graph.create_branch("b")
+    add_cities(branch, 0, 2, times=5)
+    assert graph.merge("b", delete_branch=True).outcome == "fast_forward"
+    before = content(graph)
+    assert "City" in [table.type_name for table in graph.lag().tables]
+    done = graph.optimize() if compact else graph.ensure_indices()
+    (city,) = [table for table in done.tables if table.type_name == "City"]
+    assert city.skipped is None
+    assert (city.files_moved > 0) == compact
+    assert all(lacking == 0 for lacking in covered(graph, "City").values())
+    assert covered(graph, "City")
+    assert (graph.optimize() if compact else graph.ensure_indices()).is_empty
+    assert content(graph) == before
+    add_cities(graph, 100, 1)
+    assert graph.verify().findings == []
+
+
 # ledger: I04
 def test_it_refuses_while_a_recovery_is_pending(graph: Graph) -> None:
     handle = omnigraph.open(graph.uri)
