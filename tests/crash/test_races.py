@@ -43,7 +43,7 @@ def test_a_few_increments_add_up(nursery: Nursery, root: GraphRoot) -> None:
 # ledger: C17 C10
 @pytest.mark.slow
 def test_increments_by_eight_processes_add_up(nursery: Nursery, root: GraphRoot) -> None:
-    check_increments(nursery, root, 8, 50 if FULL else 15)
+    check_increments(nursery, root, 8, 50)
 
 
 # ledger: C17

@@ -117,7 +117,8 @@ def merge(
     engine: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Where to compare tables: embedded or spark; default: by size."
+            metavar="NAME",
+            help="Where to compare and check tables: embedded or spark; default: by size.",
         ),
     ] = None,
     on_spark: OnSpark,

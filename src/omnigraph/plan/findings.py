@@ -12,7 +12,7 @@ Deliberately absent: the rules.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -148,10 +148,15 @@ def located(violation: Violation, origin: Origin, row: int) -> Violation:
     return replace(violation, record=origin.record(row), line=origin.line(row), file=origin.file)
 
 
-def invalid(violations: Sequence[Violation], total: int) -> InvalidDataError:
-    first = violations[0]
-    more = f" There are {total - 1} more." if total > 1 else ""
-    return InvalidDataError(f"{first}.{more}", violations=violations, total=total)
+def invalid(
+    violations: Sequence[Violation], total: int, rules: Mapping[str, int] | None = None
+) -> InvalidDataError:
+    """The error about violations, of which the first is told; `rules` are totals for each rule."""
+    left = {0: "", 1: " There is 1 more."}.get(total - 1, f" There are {total - 1} more.")
+    counted: dict[str, Any] = {} if rules is None else {"rules": dict(sorted(rules.items()))}
+    return InvalidDataError(
+        f"{violations[0]}.{left}", violations=violations, total=total, **counted
+    )
 
 
 def shown(value: Any) -> Any:

@@ -40,7 +40,7 @@ from omnigraph.model.commit import StagedWrite
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.write import Affected
 from omnigraph.plan import breaches as words
-from omnigraph.plan.findings import MOST, Findings, Numbers
+from omnigraph.plan.findings import MOST, Findings, Numbers, invalid
 from omnigraph.storage.distributed import Removed, StagedFile, Target, finish_target, prepare_target
 from omnigraph.storage.root import GraphRoot
 
@@ -434,8 +434,4 @@ def _invalid(
     findings = Findings()
     for violation in violations:
         findings.add(violation)
-    first = findings.violations
-    more = f" There are {total - 1} more." if total > 1 else ""
-    return InvalidDataError(
-        f"{first[0]}.{more}", violations=first, total=total, rules=dict(sorted(by_rule.items()))
-    )
+    return invalid(findings.violations, total, by_rule)
