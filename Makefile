@@ -13,6 +13,9 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 PREPARE := @sh scripts/setup.sh
 
 export PYTHON
+# Tests and the tour start thousands of processes: compiled modules are kept for the next one,
+# whatever the environment says.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help
 help: ## list these targets

@@ -54,7 +54,6 @@ class EmbeddedEngine:
     name = "embedded"
 
     def __init__(self, cache_bytes: int | None = None) -> None:
-        keep_small()
         self.cache = ByteCache(cache_bytes)
         self._lineage = Lineage()
         self._known: WeakKeyDictionary[Plan, _Traits] = WeakKeyDictionary()
@@ -86,6 +85,7 @@ class EmbeddedEngine:
         options: Options = DEFAULT_OPTIONS,
     ) -> Result:
         """The rows of a plan. Matching happens now, fetching what is returned when it is read."""
+        keep_small()
         run = Run(snapshot, params, self.cache, options, self._lineage)
         execution = Execution(run, options.profile)
         root, columns = last_projection(plan)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +28,10 @@ def give_back() -> None:
             trim(0)
 
 
+@cache
 def keep_small() -> None:
     """Have arrays of up to some MiB reused rather than mapped anew, page by page, in each query.
+    For processes that query: one that only writes would hold on to more than it needs.
 
     glibc learns from what is freed: blocks up to the largest that has come back are reused from
     then on. This one is never touched, so it takes no memory.
