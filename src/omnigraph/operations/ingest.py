@@ -12,7 +12,7 @@ Deliberately absent: inputs beyond the bound; those are for the engine that spre
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -30,7 +30,7 @@ from omnigraph.model.commit import CommitKind
 from omnigraph.model.write import Affected, WriteResult
 from omnigraph.operations.context import Context
 from omnigraph.operations.grouping import write_alone, write_in_group
-from omnigraph.operations.inputs import MOST_BYTES, Lines, Part, take_in
+from omnigraph.operations.inputs import MOST_BYTES, Lines, Supply, supply
 from omnigraph.operations.shaping import EmbedRows, TypeRows, find_type, shape
 from omnigraph.operations.writing import MOST_LISTED, Conditions, Evaluated
 from omnigraph.plan.constraints import distinct_ids, last_of_each, set_checks
@@ -48,7 +48,7 @@ class Mode(StrEnum):
 class IngestRequest:
     """Rows to be ingested. They are shaped once per schema, not once per attempt."""
 
-    parts: Sequence[Part]
+    parts: Supply
     mode: Mode
     conditions: Conditions
     types: tuple[str, ...] = ()
@@ -66,10 +66,11 @@ class IngestRequest:
 
     @property
     def fingerprint(self) -> str | None:
-        if not all(isinstance(part, Lines) for part in self.parts):
+        parts = self.parts()
+        if not all(isinstance(part, Lines) for part in parts):
             return None
         digest = hashlib.blake2b(f"{self.mode} {sorted(self.types)}".encode(), digest_size=16)
-        for part in self.parts:
+        for part in parts:
             digest.update(part.data if isinstance(part, Lines) else b"")
         return digest.hexdigest()
 
@@ -91,7 +92,7 @@ class IngestRequest:
 
     def _shape(self, catalog: Catalog) -> Delta:
         findings = Findings()
-        found = shape(catalog, self.parts, findings, self.most_bytes, self.embed)
+        found = shape(catalog, self.parts(), findings, self.most_bytes, self.embed)
         findings.raise_if_any()
         delta = {table_id: self._delta(rows, findings) for table_id, rows in found.items()}
         findings.raise_if_any()
@@ -133,7 +134,7 @@ def ingest(
     """Ingest rows into a branch. `types` are further types that an overwrite replaces, even by
     nothing; those of the input are replaced anyway."""
     root = context.writable().root
-    parts = take_in(data, type, most_bytes)
+    parts = supply(data, type, most_bytes)
     request = IngestRequest(
         parts,
         _mode(mode),

@@ -1,18 +1,19 @@
-"""What `ingest` accepts, held in memory in one of three forms.
+"""What `ingest` accepts, taken into memory in one of three forms.
 
     b'{"type": "Person", "data": {…}}\\n…'      envelopes: bytes, lines, dicts or a file
     a table, reader or frame, and a type        Arrow, pandas, polars, Parquet
     [{"name": "Ada"}, …], and a type            plain rows
     {"Person": …, "Knows": …}                   any of the two above, by type
 
-Guarantees: an input is read once, whatever it is, and no further than the bound.
+Guarantees: an input is read once, and no further than the bound. A file may be read again, as long
+as it stays the same, so that its bytes need not be held beside the rows that they became.
 Deliberately absent: the schema. What the rows mean is decided later (`shaping`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -64,6 +65,35 @@ class Columns:
 
 
 Part: TypeAlias = Lines | Records | Columns
+# Gives an input, as often as it is wanted.
+Supply: TypeAlias = Callable[[], tuple[Part, ...]]
+
+
+def supply(data: Any, type_name: str | None, most_bytes: int = MOST_BYTES) -> Supply:
+    """A way to an input: a file is read when it is wanted, anything else is held in memory."""
+    path = Path(data) if _is_path(data) else None
+    if path is None or not path.is_file():
+        held = take_in(data, type_name, most_bytes)
+        return lambda: held
+    state = _state(path)
+
+    def read() -> tuple[Part, ...]:
+        if _state(path) != state:
+            raise InvalidArgumentError(
+                f"The file {path} changed while it was ingested.", hint="Ingest it again."
+            )
+        return take_in(path, type_name, most_bytes)
+
+    return read
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    """What differs if a file was written or replaced; None if it cannot be seen."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def take_in(data: Any, type_name: str | None, most_bytes: int = MOST_BYTES) -> tuple[Part, ...]:
@@ -88,7 +118,7 @@ def _take_in(data: Any, type_name: str | None, most: int) -> Iterator[Part]:
     if isinstance(data, Mapping):
         for name, part in data.items():
             yield from _take_in(part, _one_name(name, type_name), most)
-    elif isinstance(data, os.PathLike) or (isinstance(data, str) and not _is_text(data)):
+    elif _is_path(data):
         yield _read_file(Path(data), type_name, most)
     elif isinstance(data, str | bytes | bytearray | memoryview):
         yield _lines(data, type_name)
@@ -109,6 +139,10 @@ def _one_name(name: Any, outer: str | None) -> str:
     if outer is not None or not isinstance(name, str):
         raise InvalidArgumentError("Rows by type are given as a dict of type names.")
     return name
+
+
+def _is_path(data: Any) -> bool:
+    return isinstance(data, os.PathLike) or (isinstance(data, str) and not _is_text(data))
 
 
 def _is_text(data: str) -> bool:

@@ -40,9 +40,12 @@ def load_here(
 ) -> tuple[WriteResult, int]:
     """The outcome, and how many records were read. `embed` fills in vectors."""
     catalog = resolve(context.root, Target(branch)).catalog
-    parts = [part for source in sources for part in _parts(with_kinds(source, catalog), catalog)]
+    parts = tuple(
+        part for source in sources for part in _parts(with_kinds(source, catalog), catalog)
+    )
     named = [*types, *(part.type_name for part in parts if isinstance(part, Columns))]
-    request = IngestRequest(parts, Mode(mode), conditions, tuple(dict.fromkeys(named)), embed=embed)
+    replaced = tuple(dict.fromkeys(named))
+    request = IngestRequest(lambda: parts, Mode(mode), conditions, replaced, embed=embed)
     delta = request.shaped(catalog)
     records = sum(change.rows.num_rows for change in delta.values())
     progress.report("write", rows=records)

@@ -27,6 +27,7 @@ from omnigraph.errors import (
 from omnigraph.graph import Graph
 from omnigraph.model.write import Affected
 from omnigraph.operations.ingest import Mode, ingest
+from omnigraph.operations.inputs import supply
 
 
 @pytest.fixture
@@ -427,3 +428,21 @@ def test_many_rows_meet_many_rows(graph):
     )
     assert result.affected == {"Person": Affected(updated=30_000)}
     assert heads(graph)["Person"] == (2, 30_000)
+
+
+def test_a_file_is_read_again_while_it_stays_the_same(tmp_path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"type": "Person", "data": {"name": "Ada"}}\n')
+    read = supply(path, None)
+    assert read() == read()
+    path.write_text('{"type": "Person", "data": {"name": "Augusta"}}\n')
+    with pytest.raises(InvalidArgumentError, match="changed while it was ingested"):
+        read()
+    path.unlink()
+    with pytest.raises(InvalidArgumentError, match="changed while it was ingested"):
+        read()
+
+
+def test_what_can_be_read_once_only_is_held() -> None:
+    read = supply(iter(['{"type": "Person", "data": {"name": "Ada"}}']), None)
+    assert read() == read() != ()
