@@ -8,7 +8,7 @@ from tests.histories import Trial, Workers, play_all
 
 import omnigraph
 
-MANY = 400 if FULL else 200
+MANY = 250 if FULL else 200
 
 
 @pytest.fixture(scope="module")
