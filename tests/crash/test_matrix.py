@@ -107,8 +107,6 @@ QUICK = [
     ("three tables", "commit.after_table", 2),
     ("three tables", "commit.before_publish", 1),
     ("first write on a branch", "commit.after_table", 1),
-    ("merge", "commit.before_confirm", 1),
-    ("merge of two sides", "commit.before_confirm", 1),
     ("merge of two sides", "commit.after_confirm", 1),
     ("rebase", "branch.before_replace", 1),
     ("branch rename", "branch.after_rename_create", 1),
