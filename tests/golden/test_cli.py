@@ -168,6 +168,7 @@ def trimmed(answer: Any) -> Any:
     return answer
 
 
+# ledger: P04
 @pytest.mark.usefixtures("scene")
 def test_every_shape(capsys: pytest.CaptureFixture[str]) -> None:
     found: dict[str, Any] = {}
