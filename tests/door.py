@@ -88,7 +88,8 @@ def stage(root: GraphRoot, base: Snapshot, name: str, rows: Rows) -> StagedWrite
     if isinstance(table, EdgeType):
         columns |= {"src": ids, "dst": ids}
     columns |= {p.column: pa.nulls(len(ids), p.type.to_arrow()) for p in table.properties}
-    columns["n"] = pa.array(list(rows.values()), pa.int64())
+    number = next(p.type.to_arrow() for p in table.properties if p.column == "n")
+    columns["n"] = pa.array(list(rows.values()), number)
     stager = Stager(root, read_branch(root, base.branch).id)
     return stager.upsert(table, base.table(table.id), pa.table(columns))
 

@@ -19,6 +19,7 @@ from omnigraph.history.refs import Branch, list_branches, list_tags
 from omnigraph.model.commit import RECOVERY_ACTOR
 from omnigraph.storage.landing import version_exists
 from omnigraph.storage.lines import owner_of
+from omnigraph.storage.reading import open_table
 from omnigraph.storage.root import GraphRoot
 
 
@@ -26,7 +27,7 @@ from omnigraph.storage.root import GraphRoot
 class View:
     """Everything that a reader can see of a graph, without ids and times."""
 
-    branches: dict[str, dict[str, dict[str, int]]]
+    branches: dict[str, dict[str, dict[str, dict[str, int | None]]]]
     types: tuple[tuple[str, ...], ...]
     tags: tuple[str, ...]
 
@@ -41,10 +42,25 @@ def view(uri: str) -> View | None:
     # A rebase works on a branch of its own, which a crash may leave for a person to delete.
     names = [b.name for b in list_branches(root) if not b.name.startswith("rebase/")]
     return View(
-        {name: rows(root, name) for name in names},
+        {name: values(root, name) for name in names},
         tuple((table.name, *(p.name for p in table.properties)) for table in tables),
         tuple(tag.name for tag in list_tags(root)),
     )
+
+
+def values(root: GraphRoot, name: str) -> dict[str, dict[str, dict[str, int | None]]]:
+    """What a branch shows, as `{type: {id: {property: value}}}`."""
+    shown, found = head(root, name), {}
+    for table in shown.catalog.tables():
+        version = shown.table(table.id)
+        if version is not None:
+            columns = {item.column: item.name for item in table.properties}
+            read = open_table(root.location, version).read(["id", *columns]).to_pylist()
+            found[table.name] = {
+                row["id"]: {name: row[column] for column, name in columns.items()}
+                for row in sorted(read, key=lambda row: str(row["id"]))
+            }
+    return found
 
 
 @cache

@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.crash.verbs import SCHEMA, ahead, envelopes, filled, opened
 from tests.door import ACTOR
 
+import omnigraph
 from omnigraph.operations import (  # noqa: F401  # imported before the nursery forks
     export,
     migrate,
@@ -22,6 +23,15 @@ from omnigraph.operations.transfer import import_graph
 EVOLVED = (
     "node A { n: I64?\n m: I64 @default(7) }\nnode B { n: I64?\n note: String? }\n"
     "node C { n: I64? }\nedge Link: A -> B { n: I64? }\n"
+)
+# Both sides give types columns, and one widens a type besides: their merge writes A anew, gives B
+# columns, and changes rows of Link.
+NARROW = SCHEMA.replace("node A { n: I64? }", "node A { n: I32? }")
+OURS = NARROW.replace("{ n: I32? }", "{ n: I32?\n left: I64? }").replace(
+    "node B { n: I64? }", "node B { n: I64?\n left: I64 @default(3) }"
+)
+THEIRS = NARROW.replace("{ n: I32? }", "{ n: I64?\n right: I64 @default(7) }").replace(
+    "node B { n: I64? }", "node B { n: I64?\n right: I64 @default(5) }"
 )
 # Types without rows, which can be dropped for good without losing any.
 SPARE = SCHEMA + "node Spare { n: I64? }\n"
@@ -43,6 +53,16 @@ def _two_sides(uri: str) -> None:
     opened(uri).ingest(envelopes(5))
 
 
+def _reshaped_sides(uri: str) -> None:
+    graph = omnigraph.init(uri, NARROW, actor=ACTOR)
+    graph.ingest([*envelopes(1), *envelopes(2)])
+    other = graph.create_branch("f")
+    for side, schema, changed, new in ((graph, OURS, "x1", 5), (other, THEIRS, "x2", 7)):
+        side.apply_schema(schema)
+        update = {"type": "A", "data": {"id": changed, "n": new}}
+        side.ingest([*envelopes(new), update], "merge")
+
+
 def _tagged(uri: str) -> None:
     filled(uri).create_tag("v1")
 
@@ -55,6 +75,10 @@ DEEDS: dict[str, tuple[Callable[[str], object], Callable[[str], object]]] = {
     "deed merge, delete the source": (
         _two_sides,
         lambda uri: opened(uri).merge("f", delete_branch=True),
+    ),
+    "deed merge that writes tables anew": (
+        _reshaped_sides,
+        lambda uri: opened(uri).merge("f"),
     ),
     "deed revert": (_two_sides, lambda uri: opened(uri).revert(_head(uri))),
     "deed import": (_exported, _import),
@@ -75,8 +99,6 @@ BETWEEN: Mapping[str, Callable[[str], object]] = {
 
 
 def _empty(uri: str) -> None:
-    import omnigraph
-
     omnigraph.init(uri, SCHEMA, actor=ACTOR)
 
 

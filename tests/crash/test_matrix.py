@@ -78,6 +78,9 @@ PASSED: dict[str, dict[str, int]] = {
     },
     "tag": {},
     "merge of two sides": COMMIT | CONFIRM | TWO_TABLES,
+    "deed merge that writes tables anew": COMMIT
+    | CONFIRM
+    | {"stage.after_detached": 1, "commit.between_steps": 1},
     "fast-forward": {
         "commit.before_lock": 1,
         "commit.after_lock": 1,
@@ -103,6 +106,10 @@ CASES = [
     for point, count in points.items()
     for nth in range(1, count + 1)
 ]
+# Its graph takes long to make. `make test` crosses its durable steps in the sweep, and here only
+# instants at which one of its tables has landed and another has not.
+LENGTHY = "deed merge that writes tables anew"
+LANDING = ("commit.after_table", "commit.between_steps")
 QUICK = [
     ("three tables", "commit.after_table", 2),
     ("three tables", "commit.before_publish", 1),
@@ -129,7 +136,10 @@ def test_some_of_the_matrix(
 
 # ledger: R14 C17
 @pytest.mark.slow
-@pytest.mark.parametrize(("scene", "point", "nth"), [c for c in CASES if c not in QUICK])
+@pytest.mark.parametrize(
+    ("scene", "point", "nth"),
+    [c for c in CASES if c not in QUICK and (FULL or c[0] != LENGTHY or c[1] in LANDING)],
+)
 def test_the_rest_of_the_matrix(
     nursery: Nursery, folder: Path, scene: str, point: str, nth: int
 ) -> None:
