@@ -54,8 +54,9 @@ FORMAT_KEY = b"omnigraph:format"
 DIRECTORY = "__manifest"
 
 # Segments of one size are joined when this many lie side by side, and left alone once they are
-# large: so a publish never has to rewrite more than a bounded part of the history.
-_SEGMENTS_PER_LEVEL = 16
+# large: so a publish never has to rewrite more than a bounded part of the history. Few, because
+# each publish names all segments anew, which a long history should not make dearer.
+_SEGMENTS_PER_LEVEL = 4
 _LARGE_SEGMENT = 10_000
 # Old versions are trimmed on local disk, where many small files in one directory are slow.
 _TRIM_EVERY = 128
