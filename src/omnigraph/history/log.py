@@ -93,8 +93,9 @@ class Line:
 
     def tables_after(self, sequence: int) -> dict[int, TableVersion]:
         """Every table's version after the commit of that sequence."""
-        if sequence == self.state.head.sequence:
-            return dict(self.state.tables)
+        known = self._undone(sequence)
+        if known is not None:
+            return known
         low = sequence - 2 * TAIL_COMMITS
         sealed = self.sealed(_between(low, sequence), _overlaps(low, sequence))
         hot = [row for row in self.image.tail if row.object_type in (COMMIT, CHECKPOINT)]
@@ -112,6 +113,23 @@ class Line:
             tables = apply_commit(tables, decode_commit(steps[step]))
         return tables
 
+    def _undone(self, sequence: int) -> dict[int, TableVersion] | None:
+        """The same from the newest commits alone: the head's tables, with those that changed since
+        as they were before. None if the newest commits do not say how one of them was."""
+        recent = self.state.recent
+        if not recent[0].sequence <= sequence <= recent[-1].sequence:
+            return None
+        later = [commit for commit in recent if commit.sequence > sequence]
+        changed = {key for commit in later for key in _touched(commit)}
+        tables = {key: one for key, one in self.state.tables.items() if key not in changed}
+        for commit in reversed(recent[: len(recent) - len(later)]):
+            versions = {version.table_id: version for version in commit.changes}
+            for key in changed.intersection(_touched(commit)):
+                changed.remove(key)
+                if key in versions:
+                    tables[key] = versions[key]
+        return None if changed else tables
+
     def sealed(self, filter: pc.Expression, within: Within) -> list[ManifestRow]:
         """Rows of this image's history."""
         try:
@@ -122,6 +140,10 @@ class Line:
             newer = Line(self.root, self.branch_id).image
             end = self.state.recent[0].sequence
             return [row for row in newer.history(filter, within) if _sequence(row) < end]
+
+
+def _touched(commit: Commit) -> set[int]:
+    return {*commit.dropped, *(version.table_id for version in commit.changes)}
 
 
 def lines(root: GraphRoot, branch_id: str) -> Iterator[tuple[Line, int]]:

@@ -1,14 +1,17 @@
 """Lines of descent between versions of one table: where two versions' lines meet.
 
-Guarantees: asks Lance for a table's forks once and remembers them, since a fork never changes
-where it began; a version outside any known line gives None.
+Where a fork began is read from the file that Lance keeps for it: to list a table's forks reads the
+files of all of them, and there is one for every branch that wrote to the table.
+
+Guarantees: a fork is asked for once and remembered, since it never changes where it began; a
+version outside any known line gives None.
 Deliberately absent: rows.
 """
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph.model.snapshot import TableVersion
@@ -89,27 +92,38 @@ class _Parents:
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._known: dict[tuple[str, str], Mapping[str, Point]] = {}
+        self._known: dict[tuple[str, str, str], Point] = {}
 
     def of(self, root: GraphRoot, path: str, fork: str) -> Point | None:
-        key = (root.uri, path)
+        key = (root.uri, path, fork)
         with self._guard:
-            known = self._known.get(key, {})
-        if fork not in known:
-            known = _read_forks(root, path)
+            known = self._known.get(key)
+        if known is not None:
+            return known
+        found = _read_fork(root, path, fork)
+        if found is not None:
             with self._guard:
-                self._known[key] = known
-        return known.get(fork)
+                self._known[key] = found
+        return found
 
 
 _parents = _Parents()
 
 
-def _read_forks(root: GraphRoot, path: str) -> dict[str, Point]:
+def _read_fork(root: GraphRoot, path: str, fork: str) -> Point | None:
+    kept = root.objects.get_or_none(f"{path}/_refs/branches/{fork}.json")
+    if kept is None:
+        return None
+    try:
+        told = json.loads(kept.data)
+        return Point(told.get("parentBranch"), int(told["parentVersion"]))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return _ask_for_fork(root, path, fork)
+
+
+def _ask_for_fork(root: GraphRoot, path: str, fork: str) -> Point | None:
+    """The same from Lance, which knows what to make of a file that says something else."""
     dataset = open_line(root, path, None)
     with translated("list", dataset.uri):
-        forks = dataset.branches.list()
-    return {
-        name: Point(fork.get("parent_branch"), int(fork["parent_version"]))
-        for name, fork in forks.items()
-    }
+        told = dataset.branches.list().get(fork)
+    return Point(told.get("parent_branch"), int(told["parent_version"])) if told else None

@@ -22,6 +22,9 @@ from omnigraph.history.log import Line, filtered, find_by_prefix, walk
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.history.rows import TAIL_COMMITS
 from omnigraph.model.commit import TableUnchanged
+from omnigraph.operations.context import Context
+from omnigraph.operations.diff import diff
+from omnigraph.operations.merge import merge, preview_merge
 from omnigraph.operations.opening import open_graph
 from omnigraph.storage.reading import forget_tables
 from omnigraph.storage.root import GraphRoot
@@ -116,6 +119,7 @@ def test_a_keyed_insert_opens_each_table_once(
 # place between two seals, through a proxy that counts requests.
 
 YOUNG, OLD, OLDER = 10, 10 + 3 * TAIL_COMMITS, 10 + 19 * TAIL_COMMITS
+FORKS = {YOUNG: 1, OLD: 2, OLDER: 5}
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +133,8 @@ def proxy(s3_server: S3Server) -> Iterator[CountingProxy]:
 def aged(
     s3_server: S3Server, proxy: CountingProxy, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[int, str]]:
-    """Three graphs that differ in nothing but the number of their commits."""
+    """Three graphs that differ in nothing but the number of their commits, and of the branches
+    that once wrote to a table of theirs."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in s3_server.environ().items():
             patch.setenv(name, value)
@@ -139,11 +144,16 @@ def aged(
             root = new_graph(uri)
             write(root, TABLES, idempotency_key="first")
             branch(root, "early")
+            for number in range(FORKS[count]):
+                branch(root, f"other-{number}")
+                write(root, {"A": {"x": 9}}, branch=f"other-{number}")
+                delete_branch(root, f"other-{number}", ACTOR)
             age(root, count - 2)
             assert Line(root, "main").state.head.sequence == count
         patch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
         # The first lease of a process also asks whether the store keeps its promises.
         write(new_graph(f"{place}/first"))
+        forget_tables()
         yield uris
 
 
@@ -151,6 +161,14 @@ def old_id(root: GraphRoot, sequence: int) -> str:
     found = Line(root, "main").commit(sequence)
     assert found is not None
     return found.id
+
+
+def context(root: GraphRoot) -> Context:
+    return Context(root, ACTOR)
+
+
+def merged(root: GraphRoot, source: str, into: str, outcome: str) -> None:
+    assert merge(context(root), source, into).outcome == outcome
 
 
 OPERATIONS: dict[str, Callable[[GraphRoot], object]] = {
@@ -166,6 +184,14 @@ OPERATIONS: dict[str, Callable[[GraphRoot], object]] = {
     "write with a new key": lambda root: write(root, idempotency_key=f"key {root.uri}"),
     "create a branch": lambda root: branch(root, "f"),
     "write on it": lambda root: write(root, {"A": {"x": 3}}, branch="f"),
+    "diff": lambda root: list(diff(context(root), Target(), Target("f"))),
+    "fast-forward": lambda root: merged(root, "f", "main", "fast_forward"),
+    "write on both": lambda root: [
+        write(root, {"A": {name: 4}}, branch=name) for name in ("main", "f")
+    ],
+    "preview a merge": lambda root: preview_merge(context(root), "f"),
+    "merge": lambda root: merged(root, "f", "main", "merged"),
+    "merge back": lambda root: merged(root, "main", "f", "merged"),
     "delete a branch": lambda root: delete_branch(root, "f", ACTOR),
 }
 # On a young graph these find everything in the tail; after that they read a few segments.

@@ -22,7 +22,7 @@ from omnigraph.model.snapshot import Snapshot
 from omnigraph.operations.branching import create_branch
 from omnigraph.operations.context import Context
 from omnigraph.plan.checks import logical_schema
-from omnigraph.storage import deltas
+from omnigraph.storage import deltas, descent
 from omnigraph.storage.deltas import delta_size, descends, row_delta
 from omnigraph.storage.descent import Point, meeting_of
 from omnigraph.storage.landing import land, restore
@@ -99,6 +99,26 @@ def test_versions_that_grew_apart_meet(context: Context) -> None:
         check(context, one, other)
     assert descends(context.root, people(base), people(two))
     assert not descends(context.root, people(one), people(two))
+
+
+def test_a_fork_whose_file_says_something_else(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then Lance is asked."""
+    create_branch(context, "a")
+    put(context, {"Person": [person("p001", age=1)]}, "a")
+    base, one = people(state(context)), people(state(context, "a"))
+    ask = context.root.objects.get
+    for told in (b"{}", b"[]", b"no json"):
+        monkeypatch.setattr(descent, "_parents", descent._Parents())
+        monkeypatch.setattr(
+            context.root.objects,
+            "get_or_none",
+            lambda path, told=told: replace(ask(path), data=told),
+        )
+        meeting = meeting_of(context.root, base, one)
+        assert meeting is not None
+        assert meeting.point == Point.of(base)
 
 
 def test_versions_between_may_be_gone(context: Context) -> None:

@@ -56,6 +56,29 @@ def test_the_whole_history_is_walked_newest_first(old: GraphRoot) -> None:
     assert commits[-1].kind is CommitKind.INIT
 
 
+def test_a_recent_state_needs_no_history_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = new_graph(str(tmp_path / "g"))
+    age(root, TAIL_COMMITS)
+    write(root, {"A": {"x": 1}, "B": {"y": 1}, "Link": {"l": 1}})
+    states = {Line(root, "main").state.head.sequence: head(root).tables}
+    steps: list[dict[str, Any]] = [
+        {"tables": {"A": {"x": 2}}},
+        {"dropped": (3,)},
+        {"tables": {"B": {"y": 2}, "Link": {"l": 2}}},
+        {"tables": {"A": {"x": 3}, "B": {"y": 3}}},
+    ]
+    for step in steps:
+        made = write(root, **step)
+        states[made.sequence] = head(root).tables
+    line = Line(root, "main")
+    with monkeypatch.context() as patch:
+        patch.setattr(Line, "sealed", lambda *_: pytest.fail("it looked into history"))
+        assert {sequence: line.tables_after(sequence) for sequence in states} == states
+    assert line.tables_after(min(states) - 1) == {}  # which the newest commits do not tell
+
+
 def test_the_newest_commits_need_no_history(
     old: GraphRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
