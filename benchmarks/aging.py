@@ -1,4 +1,4 @@
-"""What commits, branches and opening cost, in a graph with many types, and in one with a past.
+"""What commits, branches, merges and opening cost, with many types, and with a long past.
 
 Every commit of the past went through the write door with a row of its own, as users' commits do.
 """
@@ -12,16 +12,19 @@ from statistics import median
 
 from tests.door import ACTOR, branch, head, new_graph, write
 
+import omnigraph
 from benchmarks.measure import AGAIN, OURS, Measure, timed_s, times_ms
 from omnigraph.commit.branches import delete_branch
+from omnigraph.graph import Graph
 from omnigraph.operations.opening import open_graph
 from omnigraph.storage.root import GraphRoot
 
 YOUNG = 10
 ONE = {"A": {"x": 1}}
 THREE = {"A": {"x": 1}, "B": {"y": 1}, "Link": {"l": 1}}
-REPEATS = 30
+REPEATS, WARM = 30, 2
 FLAT = 1.2
+Samples = dict[str, list[float]]  # milliseconds, by what was measured
 
 
 def commits(folder: Path) -> list[Measure]:
@@ -75,18 +78,56 @@ def by_age(folder: Path, history: int) -> list[Measure]:
         "open": lambda root: open_graph(root.uri, actor=ACTOR),
         "resolve the head anew": lambda root: head(GraphRoot.at(root.uri)),
     }
-    return [m for name, action in operations.items() for m in _in_turns(name, action, roots)]
+    samples = {name: _in_turns(action, roots) for name, action in operations.items()}
+    samples |= _merges_in_turns(roots)
+    return [measure for name, found in samples.items() for measure in _compared(name, found)]
 
 
-def _in_turns(
-    name: str, operation: Callable[[GraphRoot], object], roots: dict[str, GraphRoot]
-) -> list[Measure]:
-    samples: dict[str, list[float]] = {label: [] for label in roots}
-    for turn in range(REPEATS + 2):
+def _in_turns(operation: Callable[[GraphRoot], object], roots: dict[str, GraphRoot]) -> Samples:
+    samples: Samples = {label: [] for label in roots}
+    for turn in range(WARM + REPEATS):
         for label, root in roots.items():
             seconds = timed_s(partial(operation, root))
-            if turn > 1:
+            if turn >= WARM:
                 samples[label].append(1000 * seconds)
+    return samples
+
+
+def _merges_in_turns(roots: dict[str, GraphRoot]) -> dict[str, Samples]:
+    """The same for diffs and merges, each time between branches that were made for it."""
+    found: dict[str, Samples] = {}
+    for turn in range(WARM + REPEATS):
+        for label, root in roots.items():
+            graph = omnigraph.open(root.uri, actor=ACTOR)
+            for name, operation in _of_branches(graph, *_fork(root, turn)).items():
+                seconds = timed_s(operation)
+                if turn >= WARM:
+                    found.setdefault(name, {}).setdefault(label, []).append(1000 * seconds)
+    return found
+
+
+def _fork(root: GraphRoot, number: int) -> tuple[str, str, str]:
+    """Two branches that changed different rows of one table, and one without changes."""
+    ours, theirs, still = (f"{name}-{number}" for name in ("ours", "theirs", "still"))
+    for name in (ours, theirs, still):
+        branch(root, name)
+    write(root, {"A": {"x": 2}}, branch=ours)
+    write(root, {"A": {"z": 2}}, branch=theirs)
+    return ours, theirs, still
+
+
+def _of_branches(
+    graph: Graph, ours: str, theirs: str, still: str
+) -> dict[str, Callable[[], object]]:
+    return {
+        "diff": lambda: list(graph.diff("main", ours)),
+        "preview a merge": lambda: graph.on(ours).preview_merge(theirs),
+        "fast-forward": lambda: graph.on(still).merge(ours),
+        "merge": lambda: graph.on(ours).merge(theirs),
+    }
+
+
+def _compared(name: str, samples: Samples) -> list[Measure]:
     (young, early), (old, late) = samples.items()
     # Of medians, because one slow commit of thirty would decide a ratio taken turn by turn.
     grown = [median(late) / median(early)]
