@@ -23,6 +23,7 @@ YOUNG = 10
 ONE = {"A": {"x": 1}}
 THREE = {"A": {"x": 1}, "B": {"y": 1}, "Link": {"l": 1}}
 REPEATS, WARM = 30, 2
+MERGES = 12  # each needs branches of its own, which take longer than what is measured
 FLAT = 1.2
 Samples = dict[str, list[float]]  # milliseconds, by what was measured
 
@@ -96,7 +97,7 @@ def _in_turns(operation: Callable[[GraphRoot], object], roots: dict[str, GraphRo
 def _merges_in_turns(roots: dict[str, GraphRoot]) -> dict[str, Samples]:
     """The same for diffs and merges, each time between branches that were made for it."""
     found: dict[str, Samples] = {}
-    for turn in range(WARM + REPEATS):
+    for turn in range(WARM + MERGES):
         for label, root in roots.items():
             graph = omnigraph.open(root.uri, actor=ACTOR)
             for name, operation in _of_branches(graph, *_fork(root, turn)).items():
