@@ -736,8 +736,8 @@ class Graph:
         engine: str = "embedded",
         spark: SparkSettings | None = None,
     ) -> Upkeep:
-        """Compact files, restore index coverage and build missing indexes; on request on
-        Spark's executors."""
+        """Compact files, restore index coverage, build missing indexes and keep the neighbour
+        lists of large edge types; files on request by Spark's executors."""
         from omnigraph.operations import maintain
         from omnigraph.operations.spreading import spread_by
 

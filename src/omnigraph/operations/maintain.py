@@ -22,10 +22,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from omnigraph import logs
 from omnigraph.commit import journal
 from omnigraph.commit.door import commit_prepared
 from omnigraph.commit.repair import has_uncovered_drift
-from omnigraph.errors import RecoveryRequiredError, TypeNotFoundError
+from omnigraph.errors import OmniGraphError, RecoveryRequiredError, TypeNotFoundError
 from omnigraph.history.log import Line
 from omnigraph.history.refs import MAIN, list_branches, read_branch
 from omnigraph.history.resolve import head_snapshot
@@ -53,6 +54,7 @@ DRIFTED = "its head is ahead of the manifest; run repair"
 OVERTAKEN = "writers changed it faster than it could be compacted; run it again"
 
 Report = Callable[[str], None]
+log = logs.logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +147,25 @@ def optimize(
     report: Report | None = None,
     spread: Spread | None = None,
 ) -> Upkeep:
-    """Compact files, restore index coverage and build missing indexes."""
-    return _maintain(context, _scope(branch, types, compact=True), report, spread)
+    """Compact files, restore index coverage and build missing indexes; then keep the neighbour
+    lists of large edge types, unless the work was handed to other machines."""
+    done = _maintain(context, _scope(branch, types, compact=True), report, spread)
+    if spread is None:
+        _keep_adjacency(context, branch, types, report or (lambda text: None))
+    return done
+
+
+def _keep_adjacency(
+    context: Context, branch: str, types: Collection[str] | None, tell: Report
+) -> None:
+    """So that no query has to make them. Failing is no error: the first query makes them then."""
+    from omnigraph.engines.embedded.preparing import keep_adjacency
+
+    try:
+        line = Line(context.root, read_branch(context.root, branch).id)
+        keep_adjacency(head_snapshot(context.root, branch, line), types, tell)
+    except OmniGraphError as error:
+        log.warning("neighbour lists were not kept", extra=logs.fields(error=str(error)))
 
 
 def plan_optimize(

@@ -30,6 +30,8 @@ from omnigraph.model.catalog import ID_COLUMN
 
 # Coding a whole column pays from this share of its rows on, and then it is there for later.
 _WHOLE_SHARE = 8
+# How many values tell whether a column repeats itself.
+_SAMPLE = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,9 @@ def _ranked(values: pa.Array) -> Codes:
     if _is_numeric(values.type) and values.null_count == 0:
         distinct, codes = np.unique(_numbers(values), return_inverse=True)
         return Codes(codes, len(distinct))
+    if values.null_count == 0 and _hardly_repeats(values):
+        places = pc.rank(values, "ascending", tiebreaker="dense").to_numpy()
+        return Codes(places.astype(np.int64) - 1, int(places.max()))
     encoded = pc.dictionary_encode(values)
     order = pc.sort_indices(encoded.dictionary).to_numpy()
     rank = np.empty(len(order) + 1, np.int64)
@@ -118,6 +123,15 @@ def _ranked(values: pa.Array) -> Codes:
     rank[-1] = -1
     places = encoded.indices.fill_null(len(order)).to_numpy(zero_copy_only=False)
     return Codes(rank.take(places), len(order))
+
+
+def _hardly_repeats(values: pa.Array) -> bool:
+    """Whether a dictionary of these would hold most of them again: judged by a few, spread out,
+    and only for texts, whose order both ways of ranking agree on."""
+    if len(values) < _SAMPLE or not pa.types.is_string(values.type):
+        return False
+    few = values.take(np.linspace(0, len(values) - 1, _SAMPLE).astype(np.int64))
+    return len(pc.unique(few)) > 0.9 * _SAMPLE
 
 
 def _is_numeric(type_: Any) -> bool:

@@ -27,7 +27,7 @@ from omnigraph.plan.operators import Access, Expand, NodeVar
 # Testing whole columns beats testing single rows from this share of a table on.
 _WHOLE_SHARE = 4
 # What one step of an expansion may make, so that it ends soon and memory stays bounded.
-_ROWS_AT_ONCE = 2_000_000
+_ROWS_AT_ONCE = 250_000
 _FIRST_WALKS = 16
 _WALKS_AT_ONCE = 50_000
 

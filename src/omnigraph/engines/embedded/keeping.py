@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -77,8 +78,18 @@ class Keeper:
         self._cache = cache
         self._bounds = bounds
         self._open = open_version
+        self._saving: list[Future[None]] = []
 
     # Keeping
+
+    def keeps(self, trio: Trio) -> bool:
+        """Whether something of these tables is kept at all."""
+        return trio.versions() is not None and self._is_worthwhile(trio)
+
+    def settle(self) -> None:
+        """Wait until what was given to keep is kept."""
+        for each in self._saving:
+            each.result()
 
     def keep(self, trio: Trio, ends: Endpoints) -> None:
         """Keep ends that were resolved from nothing, in the background."""
@@ -96,7 +107,7 @@ class Keeper:
                 self._load(_name(versions), trio)
                 give_back()
 
-        self._bounds.beside(save)
+        self._saving.append(self._bounds.beside(save))
 
     def keep_lists(self, trio: Trio, way: str, lists: Neighbours) -> None:
         """Keep neighbour lists, by the way they lead, that were sorted from nothing."""
@@ -111,12 +122,12 @@ class Keeper:
                 self._cache.put((trio.keys, way, False), mapped, mapped.nbytes)
                 give_back()
 
-        self._bounds.beside(save)
+        self._saving.append(self._bounds.beside(save))
 
     def _kept_versions(self, trio: Trio) -> list[TableVersion] | None:
         """The versions of tables of which something is kept."""
         versions = trio.versions()
-        if versions is None or not self._is_worthwhile(trio) or not trio.is_fresh(self._bounds):
+        if versions is None or not self.keeps(trio) or not trio.is_fresh(self._bounds):
             return None
         return versions
 
@@ -150,7 +161,7 @@ class Keeper:
     def adopt(self, trio: Trio) -> None:
         """Bring kept ends into memory, if there are any that help."""
         versions = trio.versions()
-        if versions is None or not self._is_worthwhile(trio):
+        if versions is None or not self.keeps(trio):
             return
         if self._cache.peek((trio.keys, "endpoints")) is not None:
             return

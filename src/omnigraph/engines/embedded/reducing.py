@@ -10,9 +10,10 @@ Deliberately absent: branches of several hops; the plan lists those.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from omnigraph.engines.embedded.adjacency import Neighbours
 from omnigraph.engines.embedded.catalog_view import Space
 from omnigraph.engines.embedded.expanding import acceptable, edges_hold, one_hop
 from omnigraph.engines.embedded.frame import Entities, Frame
@@ -27,6 +28,7 @@ from omnigraph.plan.operators import Access, Branch, Reduce, Reduction
 _WHOLE_SHARE = 8
 _LARGEST = 2**62
 _CHUNK = 1 << 16
+_ENTRIES_AT_ONCE = 1 << 18
 
 
 def reduce_rows(operator: Reduce, frame: Frame, run: Run) -> Frame:
@@ -117,7 +119,10 @@ def _sums(branch: Branch, leg: Leg, weights: Array | None, run: Run) -> Array:
     lists = leg.neighbours(by_edge)
     run.bounds.scan(len(lists.targets))
     return run.bounds.wait(
-        lambda: segment_sums(weights.take(lists.targets, mode="clip"), lists), len(lists.targets)
+        lambda: segment_sums(
+            lambda part: weights.take(lists.targets[part], mode="clip"), lists.offsets
+        ),
+        len(lists.targets),
     )
 
 
@@ -138,22 +143,38 @@ def _sums_over_edges(branch: Branch, leg: Leg, weights: Array | None, run: Run) 
     space = run.space([leg.edge.name], edges=True)
     every = np.arange(space.size, dtype=space.dtype)
     marks = edges_hold(branch.traversal.edge_var, branch.edge_predicates, space, every, run)
-    values = marks.take(lists.edges)
-    if weights is not None:
-        values = _product(values, weights.take(lists.targets))
-    return segment_sums(values, lists)
+    edges, targets = lists.edges, lists.targets
+
+    def values(part: slice) -> Array:
+        held: Array = marks.take(edges[part])
+        return held if weights is None else _product(held, weights.take(targets[part]))
+
+    return segment_sums(values, lists.offsets)
 
 
-def segment_sums(values: Array, lists: Neighbours) -> Array:
-    """The sum of the values of each neighbour list."""
-    if values.dtype == bool:
-        # Sums of marks fit 32 bits, which halves the memory that is walked over.
-        running = np.zeros(len(values) + 1, np.int32)
-        np.cumsum(values.view(np.uint8), dtype=np.int32, out=running[1:])
-    else:
-        running = np.zeros(len(values) + 1, np.int64)
-        np.cumsum(values, dtype=np.int64, out=running[1:])
-    return np.diff(running.take(lists.offsets)).astype(np.int64, copy=False)
+def segment_sums(values: Callable[[slice], Array], offsets: Array) -> Array:
+    """The sum of the values of each neighbour list. `values` gives those of some entries, so that
+    there are never more of them at once than the processor's caches hold."""
+    entries = int(offsets[-1])
+    before = np.zeros(len(offsets), np.int64)  # by list: the sum of all lists before it
+    total, done = np.int64(0), 0
+    for start in range(0, entries, _ENTRIES_AT_ONCE):
+        stop = min(start + _ENTRIES_AT_ONCE, entries)
+        running = _running_sums(values(slice(start, stop)))
+        last = int(np.searchsorted(offsets, stop, side="right"))
+        before[done:last] = running.take(offsets[done:last] - start)
+        before[done:last] += total
+        total, done = total + running[-1], last
+    return np.diff(before)
+
+
+def _running_sums(values: Array) -> Array:
+    """By place: the sum of all values before it; the last is the sum of all."""
+    marks = values.dtype == bool
+    # Sums of marks fit 32 bits, which halves the memory that is walked over.
+    running = np.zeros(len(values) + 1, np.int32 if marks else np.int64)
+    np.cumsum(values.view(np.uint8) if marks else values, dtype=running.dtype, out=running[1:])
+    return running
 
 
 # A few nodes

@@ -132,6 +132,16 @@ class Run:
             if not leg.is_resolved and leg.keeper is not None:
                 leg.keeper().adopt(leg.trio)
 
+    def keeps(self, edge_name: str) -> bool:
+        """Whether the neighbour lists of an edge type are worth keeping."""
+        return self._keep().keeps(self._leg(edge_name, outwards=True).trio)
+
+    def keep(self, edge_name: str) -> None:
+        """Have the neighbour lists of an edge type kept, both ways."""
+        for outwards in (True, False):
+            self._leg(edge_name, outwards).neighbours()
+        self._keep().settle()
+
     def _keep(self) -> Keeper:
         if self._keeper is None:
             self._keeper = Keeper(self.snapshot.root, self.cache, self.bounds, self._opened)

@@ -70,6 +70,40 @@ def test_a_new_engine_reads_no_edges(graph: Graph) -> None:
     assert cost == 0
 
 
+def test_optimize_makes_what_the_first_query_would_make(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.optimize()
+    assert len(kept(graph)) == 1
+    monkeypatch.setattr(topology, "build_distinct", None)
+    assert len(reads_of_edges(graph, EmbeddedEngine())[0]) == 80
+    assert reads_of_edges(graph, EmbeddedEngine())[1] == 0
+    graph.optimize()  # finds them made
+
+
+def test_optimize_keeps_lists_anew_after_commits(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.optimize()
+    graph.mutate('query m() { insert Knows { from: "p00003", to: "p00030" } }')
+    graph.optimize()
+    assert len(kept(graph)) == 2
+    monkeypatch.setattr(topology, "carry_neighbours", None)
+    monkeypatch.setattr(topology, "build_distinct", None)
+    found, cost = reads_of_edges(graph, EmbeddedEngine())
+    assert cost == 0
+    assert {"a": "p00003", "b": "p00030"} in found
+
+
+def test_optimize_needs_no_place_for_lists(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(root: GraphRoot, name: str, array: object) -> None:
+        raise StoragePermanentError("the disk is full")
+
+    monkeypatch.setattr(keeping, "save_array", refuse)
+    assert graph.optimize().commits
+    assert kept(graph) == []
+
+
 def test_later_commits_are_carried_over(graph: Graph) -> None:
     reads_of_edges(graph, EmbeddedEngine())
     graph.mutate('query m() { insert Knows { from: "p00003", to: "p00030" } }')
