@@ -7,8 +7,10 @@ Deliberately absent: changes of the schema; they are planned with `schema plan`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from omnigraph import progress
 from omnigraph.errors import BranchNotFoundError, InvalidArgumentError, TagNotFoundError
 from omnigraph.history.diff import diff_snapshots
 from omnigraph.history.refs import read_branch, read_tag
@@ -22,6 +24,8 @@ from omnigraph.operations.merging.resolutions import plain
 
 if TYPE_CHECKING:
     from omnigraph.engines.spark.settings import SparkSettings
+
+_TOLD_EVERY = 4096
 
 
 def diff(
@@ -37,7 +41,19 @@ def diff(
     `spark`, tables are compared there; here they are compared piece by piece."""
     old, new = resolve(context.root, before), resolve(context.root, after)
     differ = None if engine == EMBEDDED else differ_for(engine, spark)
-    return diff_snapshots(context.root, old, new, filter, differ)
+    return _told(diff_snapshots(context.root, old, new, filter, differ))
+
+
+def _told(changes: Iterator[Change]) -> Iterator[Change]:
+    """The changes. What is read for the first of them is counted, and then they themselves."""
+    with progress.tallying("compare"):
+        first = next(changes, None)
+    if first is None:
+        return
+    for number, change in enumerate(chain([first], changes)):
+        if number % _TOLD_EVERY == 0:
+            progress.report("diff", rows=number)
+        yield change
 
 
 def state_named(context: Context, text: str) -> Target:

@@ -17,7 +17,6 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
-from omnigraph import progress
 from omnigraph.commit import branches
 from omnigraph.commit.door import commit as publish
 from omnigraph.commit.forward import fast_forward
@@ -233,9 +232,7 @@ def _merge_once(context: Context, meeting: _Meeting, options: MergeOptions) -> C
         commits = walk(context.root, meeting.source.id)
         new = list(takewhile(lambda commit: commit.id != head, commits))
         return fast_forward(context.root, meeting.target.name, new[::-1], context.actor)
-    progress.report("compare")
     plan = _plan(context, meeting, options)
-    progress.report("merge")
     refuse_conflicts(plan, f"Merging {meeting.source.name!r} into {meeting.target.name!r}")
     return _publish(context, meeting, plan, options.message)
 

@@ -54,7 +54,7 @@ def rebase(
     try:
         made = tuple(_replay(context, name, _own(root, old, base.commit), options))
         replaced = branches.replace_branch(root, branch, fresh, head.commit.id, context.actor)
-    except OmniGraphError:
+    except BaseException:  # whoever stops it by Ctrl-C wants no half-made branch either
         _give_up(root, name, context.actor)
         raise
     return Rebased(replaced, onto, True, made)

@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph import progress
 from omnigraph.model.references import stored_reference
 
 ADDRESS = "_rowaddr"
@@ -29,8 +30,9 @@ def read_whole(dataset: Any, columns: Sequence[str], **options: Any) -> pa.Table
     """All rows that a scan with these options gives, as one table."""
     blobs = _blobs(dataset, columns)
     if not _has_references(dataset, blobs, options):
-        return _scanner(dataset, columns, blobs, options).to_table()
-    batches = list(_with_references(dataset, columns, blobs, options))
+        reader = _scanner(dataset, columns, blobs, options).to_reader()
+        return pa.Table.from_batches(progress.counted(reader), reader.schema)
+    batches = list(progress.counted(_with_references(dataset, columns, blobs, options)))
     return pa.Table.from_batches(batches)
 
 

@@ -17,6 +17,7 @@ import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph import progress
 from omnigraph.errors import HistoryReclaimedError, StorageNotFoundError
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.model.snapshot import TableVersion
@@ -40,6 +42,8 @@ _CREATED = "_row_created_at_version"
 
 # Changed rows lie scattered over their files; small reads would cost more than they save.
 _BLOCK_BYTES = 64 << 10
+# So many rows are fetched by their ids in one call, which cannot be stopped or tell how far it is.
+_TAKEN_AT_ONCE = 131_072
 
 RowIds = npt.NDArray[np.uint64]
 
@@ -78,7 +82,8 @@ def _row_delta(
         new = _grown(root, start, after, meeting.to_after, columns)
         return new or _nothing_differs(root, after, columns)
     with ThreadPoolExecutor(max_workers=1) as pool:  # the two sides at the same time
-        other = pool.submit(_grown, root, start, before, meeting.to_before, columns)
+        grown = partial(_grown, root, start, before, meeting.to_before, columns)
+        other = pool.submit(progress.inherited(grown))
         new = _grown(root, start, after, meeting.to_after, columns)
         old = other.result()
     assert old is not None
@@ -131,7 +136,7 @@ def take_rows(
 ) -> pa.Table:
     """The rows of these row ids that the version holds, with their row ids."""
     dataset = _open(root, version)
-    return _take_existing(dataset, np.unique(row_ids), _present(dataset, columns))
+    return _take_existing(dataset, _distinct(row_ids), _present(dataset, columns))
 
 
 def row_addresses(root: GraphRoot, version: TableVersion, row_ids: RowIds) -> RowIds:
@@ -140,7 +145,7 @@ def row_addresses(root: GraphRoot, version: TableVersion, row_ids: RowIds) -> Ro
         return np.empty(0, np.uint64)
     dataset = _open(root, version)
     with translated("read", dataset.uri):
-        found = dataset._take_rows(np.unique(row_ids), columns=[ROW_ADDRESS])
+        found = dataset._take_rows(_distinct(row_ids), columns=[ROW_ADDRESS])
     addresses: RowIds = found.column(ROW_ADDRESS).to_numpy().astype(np.uint64)
     return addresses
 
@@ -234,7 +239,7 @@ def _grown(
         return RowDelta(written=_all_of(newer, written, columns), older=nothing)
     rows, kept = _written(newer, written, start.version, columns)
     lost = [_lost(root, start, span) for span in spans]
-    wanted = np.unique(np.concatenate([kept, *lost]).astype(np.uint64))
+    wanted = _distinct(np.concatenate([kept, *lost]).astype(np.uint64))
     return RowDelta(written=rows, older=_take_existing(older, wanted, _present(older, columns)))
 
 
@@ -251,13 +256,14 @@ def _all_of(dataset: Any, files: list[Any], columns: Sequence[str]) -> pa.Table:
     if not files:
         return _empty(dataset, wanted)
     with translated("scan", dataset.uri):
-        return dataset.scanner(
+        reader = dataset.scanner(
             columns=wanted,
             fragments=files,
             with_row_id=True,
             with_row_address=True,
             blob_handling="all_binary",
-        ).to_table()
+        ).to_reader()
+        return pa.Table.from_batches(progress.counted(reader), reader.schema)
 
 
 def _written(
@@ -311,7 +317,18 @@ def _take_existing(dataset: Any, row_ids: RowIds, columns: Sequence[str]) -> pa.
                 with_row_id=True,
                 with_row_address=True,
             )
-        return dataset._take_rows(row_ids, columns=[*columns, ROW_ID, ROW_ADDRESS])
+        wanted = [*columns, ROW_ID, ROW_ADDRESS]
+        pieces = [row_ids[n : n + _TAKEN_AT_ONCE] for n in range(0, len(row_ids), _TAKEN_AT_ONCE)]
+        taken = progress.counted(dataset._take_rows(piece, columns=wanted) for piece in pieces)
+        return pa.concat_tables(taken)
+
+
+def _distinct(row_ids: RowIds) -> RowIds:
+    """Each once and in order. NumPy's own way hashes them, which takes several times as long."""
+    ordered = np.sort(row_ids)
+    first = np.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]
 
 
 def _nothing_differs(root: GraphRoot, version: TableVersion, columns: Sequence[str]) -> RowDelta:

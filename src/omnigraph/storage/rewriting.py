@@ -22,6 +22,7 @@ import pyarrow as pa
 from lance.dataset import Transaction
 from lance.fragment import write_fragments
 
+from omnigraph import progress
 from omnigraph.storage.cells import read_whole
 from omnigraph.storage.schemas import FILE_FORMAT, ROWS_PER_FILE, as_physical
 
@@ -29,6 +30,8 @@ ROW_ADDRESS = "_rowaddr"
 # So many files of about one size are folded into one.
 _FOLD = 32
 _LARGEST_FOLDED = _FOLD**3
+
+_WRITTEN_AT_ONCE = 32_768
 
 Addresses = npt.NDArray[np.uint64]
 
@@ -51,7 +54,7 @@ def build_change(dataset: Any, schema: pa.Schema, rows: pa.Table, doomed: Addres
 
 def _append(dataset: Any, rows: pa.Table) -> Transaction:
     return write_fragments(
-        rows,
+        counted(rows),
         dataset,
         mode="append",
         return_transaction=True,
@@ -60,6 +63,14 @@ def _append(dataset: Any, rows: pa.Table) -> Transaction:
         enable_stable_row_ids=True,
         allow_external_blob_outside_bases=True,
     )
+
+
+def counted(rows: pa.Table) -> pa.Table | pa.RecordBatchReader:
+    """The rows, piece by piece where somebody wants to know how many are written."""
+    if not progress.is_tallied():
+        return rows
+    pieces = progress.counted(rows.to_batches(max_chunksize=_WRITTEN_AT_ONCE))
+    return pa.RecordBatchReader.from_batches(rows.schema, pieces)
 
 
 def _files_to_fold(dataset: Any, adding: bool) -> list[Any]:
@@ -123,7 +134,7 @@ def _write(dataset: Any, schema: pa.Schema, rows: pa.Table) -> list[Any]:
         return []
     return list(
         write_fragments(
-            rows,
+            counted(rows),
             dataset,
             schema=schema,
             data_storage_version=FILE_FORMAT,

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance.fragment import write_fragments
 
+from omnigraph import progress
 from omnigraph.model.catalog import ID_COLUMN, EdgeType, NodeType
 from omnigraph.model.commit import StagedWrite
 from omnigraph.model.snapshot import TableVersion
@@ -143,7 +144,7 @@ class Stager:
             kept = reshaped(dataset, schema, fills, doomed)
             new = as_physical(schema, added, self._root.allowed).combine_chunks().to_batches()
             transaction = write_fragments(
-                pa.RecordBatchReader.from_batches(schema, chain(kept, new)),
+                pa.RecordBatchReader.from_batches(schema, progress.counted(chain(kept, new))),
                 dataset,
                 mode="overwrite",
                 return_transaction=True,

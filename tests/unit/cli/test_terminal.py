@@ -63,6 +63,42 @@ def test_long_work_shows_progress_and_takes_it_away(graph: str, rows: str) -> No
     assert "Person: 1 inserted" in told
 
 
+@pytest.fixture
+def two_sides(graph: str) -> str:
+    opened = omnigraph.open(graph)
+    side = opened.create_branch("side")
+    for branch, name in ((opened, "Bob"), (side, "Cy")):
+        branch.ingest([{"type": "Person", "data": {"name": name}}])
+    opened.create_branch("other")
+    return graph
+
+
+def test_a_merge_tells_its_rows(two_sides: str) -> None:
+    slow = {"OMNIGRAPH_FAULTS": "commit.before_lock=delay:2500"}
+    with Terminal("branch", "merge", two_sides, "side", env=slow) as terminal:
+        bar = terminal.read_until("1 rows")
+        assert re.search(r"write  ━+  100%  1 rows$", bar), bar
+        told = plain(terminal.read_to_end())
+        assert terminal.exit_code() == 0
+    assert "merged: side into main" in told
+
+
+def test_ctrl_c_in_the_middle_of_a_merge(two_sides: str, tmp_path: Path) -> None:
+    """While its rows are being written, which another thread does."""
+    release = tmp_path / "release"
+    held = {"OMNIGRAPH_FAULTS": f"commit.before_fork=pause:{release}@1"}
+    merge = ("branch", "merge", two_sides, "side", "--into", "other")
+    with Terminal(*merge, env=held) as terminal:
+        while not release.with_name("release.reached").exists():
+            time.sleep(0.02)
+        terminal.send(CTRL_C)
+        told = plain(terminal.read_to_end())
+        assert terminal.exit_code() == 130
+    assert "stopped; nothing was changed" in told
+    with Terminal(*merge) as terminal:
+        assert "merged: side into other" in plain(terminal.read_to_end())
+
+
 def test_quiet_shows_neither_progress_nor_the_target(graph: str, rows: str) -> None:
     slow = {"OMNIGRAPH_FAULTS": "commit.before_lock=delay:1500"}
     with Terminal("ingest", graph, "--data", rows, "--quiet", env=slow) as terminal:

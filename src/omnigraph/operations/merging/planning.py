@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from omnigraph import progress
 from omnigraph.model.catalog import ID_COLUMN, TableKind
 from omnigraph.model.conflict import MergeConflict, Side
 from omnigraph.operations.merging.checking import find_violations
@@ -47,10 +48,16 @@ class MergePlan:
 
 
 def plan_merge(sides: Sides, choices: Choices) -> MergePlan:
-    conflicts = schema_conflicts(sides)
-    if sides.schema.clashes:
-        return MergePlan(sides, {}, tuple(conflicts))
-    steps = {step.table.id: step for step in merge_tables(sides, choices)}
+    return progress.aside(lambda: _plan(sides, choices))
+
+
+def _plan(sides: Sides, choices: Choices) -> MergePlan:
+    with progress.tallying("compare", sides.rows_to_read() if progress.is_heard() else None):
+        conflicts = schema_conflicts(sides)
+        if sides.schema.clashes:
+            return MergePlan(sides, {}, tuple(conflicts))
+        steps = {step.table.id: step for step in merge_tables(sides, choices)}
+    progress.report("check")
     orphans = find_orphans(sides, steps)
     decided = decide_orphans(orphans, choices)
     if decided:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 
+from omnigraph import progress
 from omnigraph.engines.embedded.reshaping import Passer
 from omnigraph.engines.embedded.view import pass_here
-from omnigraph.history.diff import Differ, diff_versions, same_content
+from omnigraph.history.diff import Differ, diff_size, diff_versions, same_content
 from omnigraph.history.groups import Ids
 from omnigraph.history.images import TableDiff, TypePair, restrict
 from omnigraph.lang.pg.merge import MergedSchema, merge_schemas
@@ -87,6 +89,19 @@ class Sides:
             self._diffs[key] = found
         return self._diffs[key]
 
+    def rows_to_read(self) -> int:
+        """About how many rows must be read to compare the tables that both sides changed."""
+        tables = [
+            table.id
+            for table in self.schema.catalog.tables()
+            if all(self.changed(side, table.id) for side in Side)
+        ]
+        return sum(
+            diff_size(self.root, self.base.table(table_id), self.version(side, table_id))
+            for table_id in tables
+            for side in Side
+        )
+
     def _added(self, side: Side, table: TableType) -> list[Property]:
         """The properties of the merged type that a side has and the base had not."""
         had, has = (
@@ -98,8 +113,11 @@ class Sides:
     def both_diffs(self, table: TableType) -> tuple[TableDiff, TableDiff]:
         """What ours and theirs changed, compared side by side."""
         with ThreadPoolExecutor(max_workers=2) as pool:
-            ours, theirs = pool.map(lambda side: self.diff(side, table), (Side.OURS, Side.THEIRS))
-        return ours, theirs
+            ours, theirs = (
+                pool.submit(progress.inherited(partial(self.diff, side, table)))
+                for side in (Side.OURS, Side.THEIRS)
+            )
+            return ours.result(), theirs.result()
 
     def fits(self, side: Side, table: TableType) -> bool:
         """Whether a side's version has the columns that the merged type needs."""

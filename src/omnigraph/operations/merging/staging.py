@@ -7,6 +7,7 @@ Deliberately absent: checks, and the commit itself.
 
 from __future__ import annotations
 
+from omnigraph import progress
 from omnigraph.model.commit import StagedWrite, TableUnchanged
 from omnigraph.model.conflict import Side
 from omnigraph.model.snapshot import TableVersion
@@ -17,7 +18,18 @@ from omnigraph.storage.staging import Stager
 
 def stage_plan(plan: MergePlan) -> tuple[StagedWrite, ...]:
     stager = Stager(plan.sides.root, plan.sides.branch_id)
-    return tuple(_stage(stager, plan, step) for step in plan.steps.values() if step.is_written)
+    steps = [step for step in plan.steps.values() if step.is_written]
+
+    def stage() -> tuple[StagedWrite, ...]:
+        with progress.tallying("write", sum(_rows_to_write(plan, step) for step in steps)):
+            return tuple(_stage(stager, plan, step) for step in steps)
+
+    return progress.aside(stage)
+
+
+def _rows_to_write(plan: MergePlan, step: TableStep) -> int:
+    version = plan.sides.version(step.ground, step.table.id) if step.widened else None
+    return int(step.delta.rows.num_rows) + (version.rows if version else 0)
 
 
 def adopted_versions(plan: MergePlan) -> tuple[TableVersion, ...]:

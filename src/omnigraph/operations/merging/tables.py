@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph import progress
 from omnigraph.history.images import TableDiff
 from omnigraph.model.catalog import ID_COLUMN, Property
 from omnigraph.model.conflict import MergeConflict, Side
@@ -188,6 +189,7 @@ def _combined(
     ground: Side,
 ) -> TableStep:
     ours, theirs = sides.both_diffs(table)
+    progress.report("combine")
     merged = merge_table(
         table,
         _as_rows(table, ours),
