@@ -23,6 +23,7 @@ from omnigraph import errors
 from omnigraph.cli.terminal import echo, styled
 
 FAILED, INTERRUPTED = 1, 130
+_CONFLICTS = 20  # so many are listed for a person; a file or JSON has them all
 
 # The first class that fits decides, so that the special ones stand before the general.
 _EXIT_CODES: tuple[tuple[type[errors.OmniGraphError], int], ...] = (
@@ -92,6 +93,11 @@ def _as_text(error: errors.OmniGraphError) -> str:
         rules = error.details.get("rules") or {}
         if unlisted > 0 and rules:
             lines.append(f"  by rule: {', '.join(f'{rule} {n}' for rule, n in rules.items())}")
+    if isinstance(error, errors.MergeConflictError) and len(error.conflicts) > 1:
+        shown = error.conflicts[:_CONFLICTS]
+        lines += [f"  {each['kind']}: {each['message']}" for each in shown]
+        unlisted = int(error.details.get("total", len(shown))) - len(shown)
+        lines += [f"  and {unlisted} more"] if unlisted > 0 else []
     if error.hint:
         lines.append(f"{styled('hint:', 'hint')} {error.hint}")
     return "\n".join(lines)

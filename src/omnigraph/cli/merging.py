@@ -24,11 +24,14 @@ def show_preview(
 ) -> None:
     """Print what a merge would do."""
     preview = graph.preview_merge(source, **choices)
-    _write_conflicts(preview.conflicts, file)
+    _write_conflicts(preview.conflicts, file, choices)
     if as_json:
         print_json(_preview_record(preview))
         return
-    echo(f"{preview.outcome}: {source} into {graph.branch_name}, from {preview.base_commit}")
+    count = len(preview.conflicts)
+    refused = f"{_counted(count)} stand{'' if count > 1 else 's'} in the way"
+    what = refused if count else preview.outcome
+    echo(f"{what}: {source} into {graph.branch_name}, from {preview.base_commit}")
     for name, counts in preview.counts.items():
         echo(f"{name}: " + ", ".join(f"{n} {verb}" for verb, n in asdict(counts).items() if n))
     for conflict in preview.conflicts:
@@ -48,10 +51,18 @@ def run(
     """Merge, and print what became of it."""
     try:
         result = graph.merge(source, **choices, delete_branch=delete_branch, message=message)
-    except MergeConflictError:
+    except MergeConflictError as error:
+        error.hint = (
+            "Write the conflicts with --conflicts FILE, decide them there and give the file back "
+            "with --resolutions FILE; or let a side win with --strategy."
+        )
         if file is not None:
             preview = graph.preview_merge(source, **choices)
-            _write_conflicts(preview.conflicts, file)
+            _write_conflicts(preview.conflicts, file, choices)
+            error.hint = (
+                "Set `resolution` on each line to ours, theirs, delete or an object of values, and "
+                f"merge again with --resolutions {file}."
+            )
         raise
     if as_json:
         print_json(
@@ -72,12 +83,19 @@ def run(
         echo(f"{source} was kept: {result.delete_error}", err=True)
 
 
-def _write_conflicts(conflicts: Sequence[MergeConflict], file: Path | None) -> None:
+def _write_conflicts(
+    conflicts: Sequence[MergeConflict], file: Path | None, choices: Mapping[str, Any]
+) -> None:
     from omnigraph.operations.merging.resolutions import write_conflicts
 
     if file is not None:
-        require_place(file).write_text(write_conflicts(conflicts), encoding="utf-8")
-        echo(f"wrote {len(conflicts)} conflicts to {file}", err=True)
+        text = write_conflicts(conflicts, choices["resolutions"] or "")
+        require_place(file).write_text(text, encoding="utf-8")
+        echo(f"wrote {_counted(len(conflicts))} to {file}", err=True)
+
+
+def _counted(conflicts: int) -> str:
+    return f"{conflicts} conflict{'' if conflicts == 1 else 's'}"
 
 
 def _preview_record(preview: MergePreview) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from enum import StrEnum
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
@@ -189,11 +190,23 @@ def refuse_conflicts(plan: MergePlan, what: str) -> None:
 
 def with_resolutions(options: MergeOptions, sides: Sides) -> Choices:
     """The choices, with what a resolutions file adds to them."""
+    _refuse_unknown(options.choices.strategies, sides)
     if options.resolutions is None:
         return options.choices
     read = read_resolutions(options.resolutions, sides.schema.catalog)
     choices = options.choices
     return replace(choices, resolutions={**choices.resolutions, **read})
+
+
+def _refuse_unknown(strategies: Mapping[str, object], sides: Sides) -> None:
+    """A strategy for a type that no side has was meant for another."""
+    catalogs = (sides.schema.catalog, sides.ours.catalog, sides.theirs.catalog)
+    known = {table.name for catalog in catalogs for table in catalog.tables()}
+    for name in strategies:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            meant = f"; did you mean {near[0]}?" if near else "."
+            raise InvalidArgumentError(f"There is no type {name!r}{meant}", type=name)
 
 
 @dataclass(frozen=True)

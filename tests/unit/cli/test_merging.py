@@ -60,6 +60,65 @@ def test_conflicts_are_decided_in_a_file(
     assert [branch.name for branch in list_branches(context.root)] == ["main"]
 
 
+def test_every_conflict_is_named_with_what_to_do_next(
+    context: Context, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    merge, file = ("branch", "merge", context.root.uri, "f"), tmp_path / "c.jsonl"
+    assert run([*merge, "--preview"]) == 0
+    assert capsys.readouterr().out.startswith("2 conflicts stand in the way: f into main, ")
+    assert run([*merge]) == 5
+    said = capsys.readouterr().err
+    assert all(f"  DivergentUpdate: Person '{name}' was" in said for name in ("anna", "bob"))
+    assert "--conflicts FILE" in said
+    assert run([*merge, "--conflicts", str(file)]) == 5
+    said = capsys.readouterr().err
+    assert f"wrote 2 conflicts to {file}" in said
+    assert f"--resolutions {file}" in said
+
+
+def test_what_was_decided_stays_in_the_file_of_what_is_left(
+    context: Context, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    merge, file = ("branch", "merge", context.root.uri, "f"), tmp_path / "c.jsonl"
+    again = (*merge, "--resolutions", str(file), "--conflicts", str(file))
+    assert run([*merge, "--conflicts", str(file)]) == 5
+    for name in ("anna", "bob"):
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        assert sorted(line["id"] for line in lines) == ["anna", "bob"]
+        for line in lines:
+            if line["id"] == name:
+                line["resolution"] = "theirs"
+        file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        assert run([*again]) == (5 if name == "anna" else 0)
+        said = capsys.readouterr().err
+        assert ("wrote 1 conflict to" in said) == (name == "anna")
+    assert ages(context)["anna"] == ages(context)["bob"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--type-strategy", "Persn=ours"), "There is no type 'Persn'; did you mean Person?"),
+        (("--type-strategy", "Person=mine"), "There is no strategy 'mine'."),
+        (("--resolutions", "FILE"), "photo: it is not base64"),
+    ],
+)
+def test_a_decision_about_nothing_is_refused(
+    context: Context,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    file = tmp_path / "c.jsonl"
+    file.write_text('{"type": "Person", "id": "anna", "resolution": {"photo": "#?"}}\n')
+    before = content(context)
+    given = [str(file) if word == "FILE" else word for word in words]
+    assert run(["branch", "merge", context.root.uri, "f", *given]) == 2
+    assert said in capsys.readouterr().err
+    assert content(context) == before
+
+
 @pytest.mark.parametrize(
     ("words", "age"),
     [

@@ -13,6 +13,7 @@ Deliberately absent: deciding.
 from __future__ import annotations
 
 import base64
+import binascii
 import json
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
@@ -44,13 +45,19 @@ def conflict_to_dict(conflict: MergeConflict) -> dict[str, Any]:
     }
 
 
-def write_conflicts(conflicts: Iterable[MergeConflict]) -> str:
-    """The file to edit."""
-    lines = [
-        json.dumps({**conflict_to_dict(conflict), "resolution": None}, ensure_ascii=False)
-        for conflict in conflicts
+def write_conflicts(conflicts: Iterable[MergeConflict], decided: str = "") -> str:
+    """The file to edit. It begins with what a file that was edited before decides, so that it can
+    be given back instead of that one."""
+    left = [{**conflict_to_dict(conflict), "resolution": None} for conflict in conflicts]
+    open_ones = {(entry["type"], entry["id"]) for entry in left}
+    before = [_entry(line, n) for n, line in enumerate(decided.splitlines(), 1) if line.strip()]
+    kept = [
+        entry
+        for entry in before
+        if entry.get("resolution") is not None
+        and (entry.get("type"), entry.get("id")) not in open_ones
     ]
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in (*kept, *left))
 
 
 def read_resolutions(text: str, catalog: Catalog) -> dict[tuple[str, str], Resolution]:
@@ -117,7 +124,10 @@ def _value(table: NodeType | EdgeType, name: str, value: Any, number: int) -> An
     if item is None:
         raise _refused(number, f"{table.name} has no property {name!r}")
     if item.type.kind is Kind.BLOB and isinstance(value, str):
-        return base64.b64decode(value)
+        try:
+            return base64.b64decode(value, validate=True)
+        except binascii.Error:
+            raise _refused(number, f"{name}: it is not base64") from None
     column, misfits = to_column(pa.array([value]), item.type)
     if misfits:
         raise _refused(number, f"{name}: {misfits[0].reason}")
