@@ -9,7 +9,7 @@ import typer
 
 from omnigraph.cli.apps import new_app
 from omnigraph.cli.options import Actor, AsJson, BranchOption, Once, Start, Store, Yes
-from omnigraph.cli.pipeline import OnSpark, Progress, listener
+from omnigraph.cli.pipeline import OnSpark, Progress, listener, start_session
 from omnigraph.cli.targets import Targeted, ask_consent, beginning, open_graph
 from omnigraph.cli.terminal import echo
 
@@ -73,9 +73,7 @@ def load(
         ask_consent(graph, "replace rows", yes=yes)
     settings = on_spark.settings()
     if engine == "spark" and not settings.is_open:
-        from omnigraph.engines.spark.session import get_session
-
-        get_session(settings)  # before the graph is opened: from a process that is still small
+        start_session(settings, "omnigraph.graph", "omnigraph.operations.load")
     opened = open_graph(graph, branch, actor=actor, spark=engine == "spark")
     with beginning(opened, start):
         result = opened.load(

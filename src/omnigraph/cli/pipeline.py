@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -60,11 +63,26 @@ class OnSpark(Bundle):
         """The settings, with a session that runs already; None for another engine."""
         if engine != "spark":
             return None
-        from omnigraph.engines.spark.session import get_session
-
         settings = self.settings()
-        get_session(settings)  # before the graph is opened: from a process that is still small
+        start_session(settings, "omnigraph.graph", "omnigraph.engines.spark.engine")
         return settings
+
+
+def start_session(settings: SparkSettings, *modules: str) -> None:
+    """Before the graph is opened, from a process that is still small. What comes next is imported
+    while Spark's machine starts: this process only waits for it."""
+    from omnigraph.engines.spark.session import get_session
+
+    os.environ.setdefault("OMNIGRAPH_SPARK_PANDAS", "false")  # no task of ours has a use for it
+    importing = threading.Thread(target=_import, args=(modules,), daemon=True)
+    importing.start()
+    get_session(settings)
+    importing.join()
+
+
+def _import(modules: Sequence[str]) -> None:
+    for name in modules:
+        import_module(name)
 
 
 def _with_resident(settings: SparkSettings) -> SparkSettings:

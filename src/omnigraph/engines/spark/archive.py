@@ -25,17 +25,20 @@ _OFF = frozenset({"0", "false", "no", "off"})
 _LEAST_BYTES = 20 << 20
 # The machine writes when its parent is gone already; it is done when the file rests.
 _SETTLED_S = 20.0
+# Environments come and go; what none of them loaded for so long is removed.
+_UNUSED_S = 30 * 86_400.0
 
 
 def archive_options(
-    java: str, version: str, environ: Mapping[str, str] | None = None
+    java: str, version: str, jars: Path, environ: Mapping[str, str] | None = None
 ) -> tuple[str, ...]:
-    """What to tell the virtual machine: load the archive, or write one when it ends."""
+    """What to tell the virtual machine: load the archive, or write one when it ends. `jars`: the
+    folder of Spark's classes."""
     given = os.environ if environ is None else environ
     if given.get(ARCHIVE_VARIABLE, "").strip().lower() in _OFF:
         return ()
     folder = cache_folder(given)
-    name = f"spark-{version}-{_fingerprint(java)}"
+    name = f"spark-{version}-{_fingerprint(java, jars)}"
     final = folder / f"{name}.jsa"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -43,6 +46,7 @@ def archive_options(
     except OSError:
         return ()  # no place for a cache
     if final.exists():
+        _mark_used(folder, final)
         return (f"-XX:SharedArchiveFile={final}", "-Xshare:auto", "-Xlog:disable")
     return (f"-XX:ArchiveClassesAtExit={folder / f'{name}.{os.getpid()}.part'}", "-Xlog:disable")
 
@@ -52,12 +56,16 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
     return Path(base) / "omnigraph"
 
 
-def _fingerprint(java: str) -> str:
-    """An archive fits one build of one Java only."""
+def _fingerprint(java: str, jars: Path) -> str:
+    """An archive fits one build of one Java only, and the very files that its classes came from:
+    with those of another environment the machine silently does without."""
     real = Path(java).resolve()
     release = real.parent.parent / "release"
     text = release.read_text(errors="replace") if release.exists() else ""
-    return hashlib.sha256(f"{real}\n{text}".encode()).hexdigest()[:16]
+    found = sorted(jars.glob("*.jar"))
+    stated = [f"{jar.name} {(stat := jar.stat()).st_size} {stat.st_mtime_ns}" for jar in found]
+    parts = [str(real), text, str(jars), *stated]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def _adopt(folder: Path, name: str, final: Path) -> None:
@@ -69,6 +77,17 @@ def _adopt(folder: Path, name: str, final: Path) -> None:
             part.rename(final)
         else:
             part.unlink(missing_ok=True)
+
+
+def _mark_used(folder: Path, final: Path) -> None:
+    """By its time, which nobody else reads; and remove those that were long unused."""
+    try:
+        os.utime(final)
+        for other in folder.glob("spark-*.jsa"):
+            if time.time() - other.stat().st_mtime > _UNUSED_S:
+                other.unlink(missing_ok=True)
+    except OSError:
+        return  # another user's cache, or one that is read-only: it serves as it is
 
 
 def _alive(pid: str) -> bool:

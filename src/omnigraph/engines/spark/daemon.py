@@ -3,15 +3,35 @@
 Each worker would otherwise import it anew, which takes longer than a small task. Used where workers
 run on this machine; elsewhere the package is only sent along with a job.
 
-Guarantees: imports and nothing else. Lance must not be used before the fork.
+    OMNIGRAPH_SPARK_PANDAS=false    do without pandas, as the command line does: pyarrow would
+                                    import it, which takes as long as all the rest here
+
+Guarantees: imports and nothing else. Lance must not be used before the fork. Sessions of other
+people's programs keep pandas, for their functions.
 Deliberately absent: the daemon itself, which is PySpark's.
 """
 
 from __future__ import annotations
 
-import omnigraph.engines.spark.export
-import omnigraph.engines.spark.load
-import omnigraph.engines.spark.tables  # noqa: F401 - for the workers
+import os
+import sys
+
+
+class _Hidden:
+    """A finder, by its method: whoever looks for pandas learns that it is not installed."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("pandas is hidden from this task", name=fullname)
+
+
+if os.environ.get("OMNIGRAPH_SPARK_PANDAS") == "false":
+    sys.meta_path.insert(0, _Hidden())
+
+# For the workers; only now, that pandas may be hidden from them.
+import omnigraph.engines.spark.export  # noqa: E402
+import omnigraph.engines.spark.load  # noqa: E402
+import omnigraph.engines.spark.tables  # noqa: E402, F401
 
 if __name__ == "__main__":
     from pyspark.daemon import manager

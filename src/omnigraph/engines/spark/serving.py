@@ -31,7 +31,7 @@ from uuid import uuid4
 from omnigraph.engines.spark import resident as state
 from omnigraph.engines.spark.archive import archive_options
 from omnigraph.engines.spark.resident import Found, Resident
-from omnigraph.engines.spark.session import find_java, require_pyspark
+from omnigraph.engines.spark.session import find_java, jars_folder, require_pyspark
 from omnigraph.engines.spark.settings import SparkSettings
 from omnigraph.errors import AlreadyExistsError, EngineUnavailableError, InvalidArgumentError
 from omnigraph.storage.flock import FileLock
@@ -165,7 +165,8 @@ def _properties(folder: Path, settings: SparkSettings, java: str, port: int) -> 
             "spark.default.parallelism", str(_width(settings.place))
         ),
     }
-    options = (told.get("spark.driver.extraJavaOptions", ""), *archive_options(java, version))
+    archive = archive_options(java, version, jars_folder())
+    options = (told.get("spark.driver.extraJavaOptions", ""), *archive)
     told["spark.driver.extraJavaOptions"] = " ".join(options).strip()
     with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".properties") as out:
         for name, value in told.items():

@@ -44,12 +44,13 @@ _CONNECT_PORT = 15002
 
 _guard = threading.RLock()
 _ours: Any = None  # the session that we started, and must stop
+_told: SparkSettings | None = None  # what it was told last
 _log: Path | None = None
 
 
 def get_session(settings: SparkSettings | None = None) -> SparkSession:
     """The session of this process; started when there is none."""
-    global _ours
+    global _ours, _told
     wanted = settings or read_settings()
     with _guard:
         found = _active()
@@ -57,7 +58,7 @@ def get_session(settings: SparkSettings | None = None) -> SparkSession:
             _apply(found, wanted)
             return found
         started = _connect(wanted) if wanted.remote else _start(wanted)
-        _ours = started
+        _ours, _told = started, wanted
         atexit.register(stop_session)
         return started
 
@@ -75,7 +76,18 @@ def stop_session() -> None:
         if _ours is not None:
             session, _ours = _ours, None
             atexit.unregister(stop_session)
+            _hurry(session)
             session.stop()
+
+
+def _hurry(session: Any) -> None:
+    """PySpark waits up to a second for a thread of its own that sleeps between two looks, the one
+    that hears what accumulators come to. It may end while Spark's machine stops."""
+    context = session.sparkContext if is_classic(session) else None
+    server = getattr(context, "_accumulatorServer", None)
+    if context is not None and server is not None:
+        context._accumulatorServer = None
+        threading.Thread(target=server.shutdown, daemon=True).start()
 
 
 def is_classic(spark: SparkSession) -> bool:
@@ -105,7 +117,13 @@ def _active() -> SparkSession | None:
 
 
 def _apply(spark: SparkSession, settings: SparkSettings) -> None:
-    """Settings of SQL can change in a running session; the others are what they are."""
+    """Settings of SQL can change in a running session; the others are what they are. To look at
+    one makes Spark start its SQL, which a load does without."""
+    global _told
+    if spark is _ours:
+        if settings == _told:
+            return
+        _told = settings
     wanted = settings.spark_config() if spark is _ours else dict(settings.config)
     for name, value in wanted.items():
         if name.startswith("spark.sql.") and spark.conf.get(name, None) != value:
@@ -137,6 +155,13 @@ def find_java() -> str:
     return found
 
 
+def jars_folder() -> Path:
+    """Where the classes of the Spark are that will be started."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    return Path(str(_find_spark_home())) / "jars"
+
+
 def _start(settings: SparkSettings) -> SparkSession:
     require_pyspark()
     java = find_java()
@@ -155,7 +180,7 @@ def _start(settings: SparkSettings) -> SparkSession:
     for name, value in settings.spark_config().items():
         conf.set(name, value)
     java_options = [conf.get("spark.driver.extraJavaOptions", "") or ""]
-    java_options += archive_options(java, version)
+    java_options += archive_options(java, version, jars_folder())
     conf.set("spark.driver.extraJavaOptions", " ".join(java_options).strip())
     try:
         with _spawning():

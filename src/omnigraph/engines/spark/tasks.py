@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
+# The place of an item, the attempt that answered, and the answer in a form that travels.
+_Reply = tuple[int, int, bytes]
+_Task = Callable[[int, Any], _Reply]
+
 _ANSWERS = "place long, attempt int, answer binary"
 
 
@@ -84,15 +88,23 @@ class SparkRunner:
             return []
         counters = self._counters(measure)
         tally = _tally(items, measure, counters)
-        ids = self._spark.range(0, len(items), 1, len(items))
-        frame = ids.mapInArrow(_runner(function, items, measure, counters), _ANSWERS)
+        task = _task(function, measure, counters)
         with translated(what), self._watch.following(self._spark, what, len(items), tally):
-            rows = frame.collect()
-            answers = _unpack(rows, len(items), what)
+            answers = _unpack(self._collect(task, items), len(items), what)
             if measure is not None:
                 pairs = [measure.of(*each) for each in zip(items, answers, strict=True)]
                 tally.settle(sum(rows for rows, _ in pairs), sum(size for _, size in pairs))
         return answers
+
+    def _collect(self, task: _Task, items: Sequence[Any]) -> list[_Reply]:
+        """Without SQL where there is a choice: planning and compiling a query takes a new session
+        longer than a small load, and a task is sent its own item only."""
+        spark = self._spark
+        if is_classic(spark):
+            dealt = spark.sparkContext.parallelize(list(enumerate(items)), len(items))
+            return dealt.map(lambda numbered: task(*numbered)).collect()
+        ids = spark.range(0, len(items), 1, len(items))
+        return [tuple(row) for row in ids.mapInArrow(_in_arrow(task, items), _ANSWERS).collect()]
 
     def _counters(self, measure: Measure | None) -> tuple[Any, Any] | None:
         """Numbers that tasks add to when they end; a Connect endpoint has none."""
@@ -130,25 +142,31 @@ class LocalRunner:
         return [function(item) for item in items]
 
 
-def _runner(
+def _task(
     function: Callable[[Item], Answer],
-    items: Sequence[Item],
     measure: Measure | None,
     counters: tuple[Any, Any] | None,
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+) -> _Task:
     variables = carried()
 
+    def task(place: int, item: Item) -> _Reply:
+        with lent(variables):
+            answer = answer_of(function, item)
+        if measure is not None and counters is not None:
+            for counter, number in zip(counters, measure.of(item, answer), strict=True):
+                counter.add(number)
+        return place, attempt_number(), _packed(answer)
+
+    return task
+
+
+def _in_arrow(
+    task: _Task, items: Sequence[Any]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for place in batch.column(0).to_pylist():
-                with lent(variables):
-                    answer = answer_of(function, items[place])
-                if measure is not None and counters is not None:
-                    for counter, number in zip(
-                        counters, measure.of(items[place], answer), strict=True
-                    ):
-                        counter.add(number)
-                yield _answer(place, attempt_number(), _packed(answer))
+                yield _answer(*task(place, items[place]))
 
     return run
 
@@ -188,16 +206,16 @@ def _answer(place: int, attempt: int, packed: bytes) -> pa.RecordBatch:
     )
 
 
-def _unpack(rows: Sequence[Any], expected: int, what: str) -> list[Any]:
+def _unpack(replies: Sequence[_Reply], expected: int, what: str) -> list[Any]:
     import pickle
 
-    places = sorted(row["place"] for row in rows)
+    places = sorted(place for place, _, _ in replies)
     if places != list(range(expected)):
         raise InvariantViolationError(
-            f"The Spark job to {what} sent {len(rows)} answers for {expected} tasks.",
+            f"The Spark job to {what} sent {len(replies)} answers for {expected} tasks.",
             hint="Nothing was committed. Run it again, and report this.",
         )
-    answers = {row["place"]: pickle.loads(bytes(row["answer"])) for row in rows}
+    answers = {place: pickle.loads(bytes(packed)) for place, _, packed in replies}
     for place in range(expected):
         if isinstance(answers[place], OmniGraphError):
             raise answers[place]
