@@ -255,6 +255,10 @@ class EmbedRequest:
         return False
 
     @property
+    def joint(self) -> None:
+        return None
+
+    @property
     def fingerprint(self) -> str | None:
         return None
 

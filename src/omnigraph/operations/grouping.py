@@ -27,6 +27,7 @@ from omnigraph.operations.writing import BranchWriter, Request, Ticket
 from omnigraph.storage.root import GraphRoot
 
 MOST_IN_GROUP = 64
+_MOST_HELD = 256
 # The longest that a leader waits for those who were there before, as a share of the last group.
 _PATIENCE = 0.5
 
@@ -61,7 +62,7 @@ class _Queue:
         self._led = False
         self._guard = threading.Lock()
         self._arrived = threading.Condition(self._guard)
-        # How many the last group served, and how long it took.
+        # How many were there when the last group was done, and how long it took.
         self._company = 1
         self._took_s = 0.0
 
@@ -111,9 +112,10 @@ class _Queue:
         """Wake those who have their outcome; the others go back to the head of the line."""
         undone = [waiting for waiting in group if not waiting.ticket.is_done]
         with self._guard:
-            self._company = len(group) - len(undone)
-            self._took_s = took_s
             self._line.extendleft(reversed(undone))
+            # Who came too late for this group counts: else the crowd never gets together again.
+            self._company = len(group) - len(undone) + len(self._line)
+            self._took_s = took_s
         for waiting in group:
             if waiting.ticket.is_done:
                 waiting.awake.set()
@@ -142,7 +144,15 @@ def _queue(root: GraphRoot, branch: str) -> _Queue:
         queue = _queues.get((root.uri, branch))
         if queue is None:
             queue = _queues[root.uri, branch] = _Queue(BranchWriter(root, branch))
+        _hold(root, branch, queue)
         return queue
+
+
+def _hold(root: GraphRoot, branch: str, queue: _Queue) -> None:
+    """Keep a queue between two writes: it remembers how many it serves."""
+    if len(root.companions) >= _MOST_HELD:
+        root.companions.clear()
+    root.companions[f"queue {branch}"] = queue
 
 
 def _start_over() -> None:

@@ -65,6 +65,10 @@ class IngestRequest:
         return self.mode is Mode.OVERWRITE
 
     @property
+    def joint(self) -> None:
+        return None
+
+    @property
     def fingerprint(self) -> str | None:
         parts = self.parts()
         if not all(isinstance(part, Lines) for part in parts):

@@ -9,16 +9,17 @@ Deliberately absent: concurrency (`writing`), and what predicates mean (`engines
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from omnigraph.engines.embedded.inserting import can_share, insert_together
 from omnigraph.engines.embedded.matching import Moment
-from omnigraph.engines.embedded.statements import Mutation
+from omnigraph.engines.embedded.statements import Mutation, affected_rows
 from omnigraph.engines.embedded.view import View
-from omnigraph.errors import InvalidArgumentError
+from omnigraph.errors import InvalidArgumentError, OmniGraphError
 from omnigraph.history.refs import MAIN
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.ir.query import Update, WriteQuery
@@ -28,7 +29,7 @@ from omnigraph.model.commit import CommitKind
 from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
 from omnigraph.operations.grouping import write_in_group
-from omnigraph.operations.writing import Conditions, Evaluated
+from omnigraph.operations.writing import Conditions, Evaluated, EvaluatedTogether
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class MutationRequest:
     name: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     is_strict: bool = False
+    inserts_only: bool = False
+
+    @property
+    def joint(self) -> _SameInsert | None:
+        return _SameInsert(self.text, self.name) if self.inserts_only else None
 
     @property
     def kind(self) -> CommitKind:
@@ -64,6 +70,27 @@ class MutationRequest:
         return Evaluated(delta, mutation.affected(delta))
 
 
+@dataclass(frozen=True, slots=True)
+class _SameInsert:
+    """One text of inserts, which several writers run with parameters of their own."""
+
+    text: str
+    name: str | None
+
+    def evaluate(self, view: View, requests: Sequence[MutationRequest]) -> EvaluatedTogether | None:
+        try:
+            query = compile_write(self.text, self.name, view.snapshot.catalog)
+            bound = [gq.bind_params(query, request.params) for request in requests]
+        except OmniGraphError:  # the schema has changed; each is told by itself
+            return None
+        moments = [Moment(view.snapshot, params) for params in bound]
+        shared = insert_together(view, query.statements, moments)
+        if shared is None:
+            return None
+        each = tuple(Evaluated(delta, affected_rows(delta)) for delta in shared.each)
+        return EvaluatedTogether(shared.whole, each)
+
+
 def mutate(
     context: Context,
     text: str,
@@ -86,6 +113,7 @@ def mutate(
         name,
         params or {},
         is_strict=changes_rows(query),
+        inserts_only=can_share(query.statements),
     )
     return write_in_group(root, branch, request)
 

@@ -72,6 +72,10 @@ class _ReplayRequest:
         return False
 
     @property
+    def joint(self) -> None:
+        return None
+
+    @property
     def fingerprint(self) -> str | None:
         digest = hashlib.blake2b(digest_size=16)
         for part in self.changes.rows:

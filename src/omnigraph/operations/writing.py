@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Protocol
 
 from omnigraph.commit.door import commit_all, commit_prepared
@@ -78,6 +79,22 @@ class Evaluated:
     affected: Mapping[str, Affected]
 
 
+@dataclass(frozen=True)
+class EvaluatedTogether:
+    """What several requests come to that do not touch each other: all of them, and each."""
+
+    whole: Delta
+    each: tuple[Evaluated, ...]
+
+
+class Joint(Protocol):
+    """What equal requests have in common, so that they can be evaluated at once."""
+
+    def evaluate(self, view: View, requests: Sequence[Any]) -> EvaluatedTogether | None:
+        """None: they must be evaluated one after another."""
+        ...
+
+
 class Request(Protocol):
     """Something that a caller wants written."""
 
@@ -95,6 +112,11 @@ class Request(Protocol):
     @property
     def fingerprint(self) -> str | None:
         """What tells it from another request with the same idempotency key."""
+        ...
+
+    @property
+    def joint(self) -> Joint | None:
+        """Requests that are equal in this may be evaluated together."""
         ...
 
     def evaluate(self, view: View) -> Evaluated: ...
@@ -197,8 +219,9 @@ class BranchWriter:
         snapshot = head_snapshot(self.root, self.branch, line)
         members: list[_Member] = []
         settled: list[tuple[Ticket, WriteResult | Exception]] = []
-        view = View(self.root, snapshot)
-        for ticket in tickets:
+        view, joined = self._evaluate_equals(View(self.root, snapshot), tickets)
+        members.extend(joined)
+        for ticket in tickets[len(joined) :]:
             if members and not _may_follow(ticket):
                 continue
             outcome = self._evaluate(line, view.again(), ticket)
@@ -211,6 +234,20 @@ class BranchWriter:
                 ticket.seen.clear()  # it will begin anew, after those that it cannot share with
         proposal = self._proposal(line, snapshot, members, view.over) if members else None
         return _Prepared(snapshot, tuple(members), tuple(settled), view.over, proposal)
+
+    def _evaluate_equals(self, view: View, tickets: Sequence[Ticket]) -> tuple[View, list[_Member]]:
+        """The first tickets, as far as they ask for the same, evaluated at once; else nobody."""
+        equals = _leading_equals(tickets)
+        joint = equals[0].request.joint if len(equals) > 1 else None
+        if joint is None:
+            return view, []
+        asked = view.again()
+        found = joint.evaluate(asked, [ticket.request for ticket in equals])
+        if found is None:
+            return view, []
+        reads = frozenset(asked.reads)
+        members = [_Member(t, e, reads) for t, e in zip(equals, found.each, strict=True)]
+        return view.followed_by(found.whole), members
 
     def _evaluate(
         self, line: Line, view: View, ticket: Ticket
@@ -275,6 +312,19 @@ def _may_repeat(error: OmniGraphError) -> bool:
     return isinstance(error, PreconditionFailedError) or (
         isinstance(error, ConflictError) and error.retryable
     )
+
+
+def _leading_equals(tickets: Sequence[Ticket]) -> list[Ticket]:
+    """The first tickets, as long as they have something in common and no condition."""
+    joint = tickets[0].request.joint
+    if joint is None:
+        return []
+    return list(takewhile(lambda t: t.request.joint == joint and _is_plain(t), tickets))
+
+
+def _is_plain(ticket: Ticket) -> bool:
+    conditions = ticket.request.conditions
+    return conditions.if_commit is None and conditions.idempotency_key is None
 
 
 def _may_follow(ticket: Ticket) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -378,6 +379,13 @@ def test_threads_share_a_publish_and_keep_their_commits(graph):
         if number:
             snapshot = graph.snapshot(commit=commit_.id)
             assert snapshot.sequence == commit_.sequence
+
+
+def test_a_queue_lives_as_long_as_its_graph_and_remembers_its_crowd(graph):
+    at_once(graph, [partial(insert, graph, f"p{n}") for n in range(4)])
+    gc.collect()
+    queue = grouping._queues[graph.uri, MAIN]
+    assert queue._company == 3, "those who waited for the first"
 
 
 def test_members_see_those_before_them_and_fail_alone(graph):
