@@ -12,13 +12,18 @@ from tests.twosides import content, new_graph, put
 import omnigraph
 from omnigraph.engines.embedded import view
 from omnigraph.engines.spark.comparing import differ_on
-from omnigraph.errors import EngineUnavailableError, InvalidArgumentError, InvalidDataError
+from omnigraph.errors import (
+    EngineUnavailableError,
+    InvalidArgumentError,
+    InvalidDataError,
+    LimitExceededError,
+)
 from omnigraph.graph import Graph
 from omnigraph.history.diff import diff_versions, type_pairs
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.operations.branching import create_branch
 from omnigraph.operations.context import Context
-from omnigraph.operations.merging import comparing
+from omnigraph.operations.merging import comparing, planning
 
 
 def person(name: str, **more: Any) -> dict[str, Any]:
@@ -71,11 +76,17 @@ def test_differences_are_those_of_the_embedded_path(tmp_path: Path, spark: Any) 
     assert compared > 20
 
 
-def test_a_merge_compared_on_spark_is_the_same_merge(tmp_path: Path, spark: Any) -> None:
+def test_a_merge_compared_on_spark_is_the_same_merge(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     merged: list[Any] = []
     for engine in ("embedded", "spark"):
         context = two_sides(str(tmp_path / engine))
         graph = omnigraph.open(context.root.uri)
+        with monkeypatch.context() as patch:
+            patch.setattr(planning, "machine_memory", lambda: 400)
+            with pytest.raises(LimitExceededError):
+                graph.preview_merge("side", engine=engine)
         preview = graph.preview_merge("side", engine=engine)
         changes = list(graph.diff("main", "side", engine=engine))
         outcome = graph.merge("side", engine=engine)

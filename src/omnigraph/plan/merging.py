@@ -73,15 +73,17 @@ def merge_table(
     for single entities and come first."""
     decided = resolutions or {}
     mine, others = _touched(ours), _touched(theirs)
-    both = (mine & others) | ((mine | others) & decided.keys())
+    asked = pa.array(list(decided), pa.string())
+    both = pa.concat_arrays([_within(mine, others), _within(asked, mine), _within(asked, others)])
+    both = both.unique().sort()
     settle = _Settler(table, granularity, strategy, decided, onto)
     outcome = settle.all(_pairs(ours, theirs, mine, others, both))
     incoming = theirs if onto is Side.OURS else ours
-    deleted = _ids(incoming.before) - _ids(incoming.after)
+    deleted = _without(_without(_ids(incoming.before), _ids(incoming.after)), both)
     rows = pa.Table.from_pylist(outcome.rows, schema=incoming.after.schema)
     return MergedTable(
-        upserts=pa.concat_tables([_without(incoming.after, both), rows]),
-        deletes=tuple(sorted((deleted - both) | set(outcome.deletes))),
+        upserts=pa.concat_tables([_rows_without(incoming.after, both), rows]),
+        deletes=tuple(sorted({*deleted.to_pylist(), *outcome.deletes})),
         conflicts=tuple(outcome.conflicts),
         mixed=frozenset(row[ID_COLUMN] for row in outcome.rows),
     )
@@ -243,38 +245,47 @@ def _list(names: tuple[str, ...]) -> str:
 
 
 def _pairs(
-    ours: ChangedRows, theirs: ChangedRows, mine: set[str], others: set[str], ids: set[str]
+    ours: ChangedRows, theirs: ChangedRows, mine: pa.Array, others: pa.Array, ids: pa.Array
 ) -> list[_Pair]:
-    if not ids:
+    if len(ids) == 0:
         return []
     was = {**_rows(ours.before, ids), **_rows(theirs.before, ids)}
     left, right = _rows(ours.after, ids), _rows(theirs.after, ids)
+    by_us, by_them = (set(_within(ids, touched).to_pylist()) for touched in (mine, others))
     return [
         _Pair(
             key,
             was.get(key),
-            left.get(key) if key in mine else was.get(key),
-            right.get(key) if key in others else was.get(key),
+            left.get(key) if key in by_us else was.get(key),
+            right.get(key) if key in by_them else was.get(key),
         )
-        for key in sorted(ids)
+        for key in ids.to_pylist()
     ]
 
 
-def _rows(table: pa.Table, ids: set[str]) -> dict[str, Row]:
-    chosen = table.filter(pc.is_in(table.column(ID_COLUMN), pa.array(sorted(ids), pa.string())))
+# Ids stay in Arrow: as Python's texts in sets, those of many rows take ten times the memory.
+
+
+def _rows(table: pa.Table, ids: pa.Array) -> dict[str, Row]:
+    chosen = table.filter(pc.is_in(table.column(ID_COLUMN), ids))
     return {row[ID_COLUMN]: row for row in chosen.to_pylist()}
 
 
-def _without(table: pa.Table, ids: set[str]) -> pa.Table:
-    if not ids:
-        return table
-    listed = pc.is_in(table.column(ID_COLUMN), pa.array(sorted(ids), pa.string()))
-    return table.filter(pc.invert(listed))
+def _rows_without(table: pa.Table, ids: pa.Array) -> pa.Table:
+    return table.filter(pc.invert(pc.is_in(table.column(ID_COLUMN), ids))) if len(ids) else table
 
 
-def _touched(side: ChangedRows) -> set[str]:
-    return _ids(side.before) | _ids(side.after)
+def _within(ids: pa.Array, others: pa.Array) -> pa.Array:
+    return ids.filter(pc.is_in(ids, others))
 
 
-def _ids(table: pa.Table) -> set[str]:
-    return set(table.column(ID_COLUMN).to_pylist())
+def _without(ids: pa.Array, others: pa.Array) -> pa.Array:
+    return ids.filter(pc.invert(pc.is_in(ids, others)))
+
+
+def _touched(side: ChangedRows) -> pa.Array:
+    return pa.concat_arrays([_ids(side.before), _ids(side.after)])
+
+
+def _ids(table: pa.Table) -> pa.Array:
+    return table.column(ID_COLUMN).combine_chunks()

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from omnigraph import progress
 from omnigraph.model.references import stored_reference
+from omnigraph.storage.holding import held
 
 ADDRESS = "_rowaddr"
 # Lance's number for a blob that lies elsewhere.
@@ -31,9 +32,9 @@ def read_whole(dataset: Any, columns: Sequence[str], **options: Any) -> pa.Table
     blobs = _blobs(dataset, columns)
     if not _has_references(dataset, blobs, options):
         reader = _scanner(dataset, columns, blobs, options).to_reader()
-        return pa.Table.from_batches(progress.counted(reader), reader.schema)
-    batches = list(progress.counted(_with_references(dataset, columns, blobs, options)))
-    return pa.Table.from_batches(batches)
+        return pa.Table.from_batches(progress.counted(held(reader)), reader.schema)
+    batches = _with_references(dataset, columns, blobs, options)
+    return pa.Table.from_batches(list(progress.counted(held(batches))))
 
 
 def scan_whole(dataset: Any, columns: Sequence[str], **options: Any) -> Iterator[pa.RecordBatch]:

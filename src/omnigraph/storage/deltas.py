@@ -32,6 +32,7 @@ from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.cells import read_whole, scan_whole
 from omnigraph.storage.descent import Meeting, Point, Span, meeting_of
 from omnigraph.storage.failures import translated
+from omnigraph.storage.holding import held
 from omnigraph.storage.reading import open_dataset
 from omnigraph.storage.root import GraphRoot
 
@@ -263,7 +264,7 @@ def _all_of(dataset: Any, files: list[Any], columns: Sequence[str]) -> pa.Table:
             with_row_address=True,
             blob_handling="all_binary",
         ).to_reader()
-        return pa.Table.from_batches(progress.counted(reader), reader.schema)
+        return pa.Table.from_batches(progress.counted(held(reader)), reader.schema)
 
 
 def _written(
@@ -319,8 +320,8 @@ def _take_existing(dataset: Any, row_ids: RowIds, columns: Sequence[str]) -> pa.
             )
         wanted = [*columns, ROW_ID, ROW_ADDRESS]
         pieces = [row_ids[n : n + _TAKEN_AT_ONCE] for n in range(0, len(row_ids), _TAKEN_AT_ONCE)]
-        taken = progress.counted(dataset._take_rows(piece, columns=wanted) for piece in pieces)
-        return pa.concat_tables(taken)
+        taken = (dataset._take_rows(piece, columns=wanted) for piece in pieces)
+        return pa.concat_tables(progress.counted(held(taken)))
 
 
 def _distinct(row_ids: RowIds) -> RowIds:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +22,7 @@ from omnigraph.errors import (
     HistoryReclaimedError,
     InvalidArgumentError,
     InvalidDataError,
+    LimitExceededError,
     MergeConflictError,
     OmniGraphError,
     StoragePermanentError,
@@ -39,6 +40,7 @@ from omnigraph.operations.context import Context
 from omnigraph.operations.diff import diff
 from omnigraph.operations.inspecting import commits
 from omnigraph.operations.merge import MergeOptions, Outcome, merge, preview_merge
+from omnigraph.operations.merging import planning
 from omnigraph.operations.merging.resolutions import write_conflicts
 from omnigraph.operations.merging.tables import Choices
 from omnigraph.operations.migrate import apply_schema
@@ -607,6 +609,20 @@ def diverged(context: Context) -> Context:
     return context
 
 
+def test_more_changes_than_fit_into_memory_are_refused(
+    diverged: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While they are read, not by the system when there is no memory left."""
+    before = content(diverged)
+    with monkeypatch.context() as patch:
+        patch.setattr(planning, "machine_memory", lambda: 400)
+        with pytest.raises(LimitExceededError, match="would hold more rows than fit") as caught:
+            merge(diverged, "f")
+    assert caught.value.limit == 100
+    assert content(diverged) == before
+    assert merge(diverged, "f").outcome is Outcome.MERGED
+
+
 # ledger: R02
 @pytest.mark.parametrize(
     ("point", "forward"),
@@ -716,18 +732,19 @@ class _Counted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rows = 0
-        for kind, name in ((LanceScanner, "to_table"), (lance.LanceDataset, "_take_rows")):
-            monkeypatch.setattr(kind, name, self._counting(getattr(kind, name)))
-        plain = LanceScanner.to_batches
-        monkeypatch.setattr(LanceScanner, "to_batches", lambda one: self._each(plain(one)))
+        take, scan = lance.LanceDataset._take_rows, LanceScanner.to_reader
 
-    def _counting(self, read: Callable[..., pa.Table]) -> Callable[..., pa.Table]:
-        def counted(*args: Any, **options: Any) -> pa.Table:
-            found = read(*args, **options)
+        def counted_take(*args: Any, **options: Any) -> pa.Table:
+            found = take(*args, **options)
             self.rows += found.num_rows
             return found
 
-        return counted
+        def counted_scan(scanner: LanceScanner) -> pa.RecordBatchReader:
+            reader = scan(scanner)
+            return pa.RecordBatchReader.from_batches(reader.schema, self._each(reader))
+
+        monkeypatch.setattr(lance.LanceDataset, "_take_rows", counted_take)
+        monkeypatch.setattr(LanceScanner, "to_reader", counted_scan)
 
     def _each(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

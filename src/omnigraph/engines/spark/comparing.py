@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph import progress
 from omnigraph.engines.spark.failures import translated
 from omnigraph.engines.spark.frames import gathered, to_ipc
 from omnigraph.engines.spark.keys import shares
@@ -35,6 +36,7 @@ from omnigraph.storage.deltas import (
     file_rows,
     no_rows,
 )
+from omnigraph.storage.holding import held
 from omnigraph.storage.location import Location
 from omnigraph.storage.root import GraphRoot
 
@@ -98,7 +100,8 @@ def _compared(
     pieces: dict[int, list[pa.Table]] = {_BEFORE: [], _AFTER: [], _REWRITTEN: []}
     with translated("compare the tables"):
         for row in found.toLocalIterator():
-            pieces[row["kind"]].append(_unpacked(bytes(row["packed"])))
+            piece = _unpacked(bytes(row["packed"]))
+            pieces[row["kind"]] += progress.counted(held([piece]))
     return TableDiff(
         types,
         *(

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import pyarrow.compute as pc
+
 from omnigraph import progress
 from omnigraph.model.catalog import ID_COLUMN, TableKind
 from omnigraph.model.conflict import MergeConflict, Side
@@ -18,6 +20,11 @@ from omnigraph.operations.merging.orphans import decide_orphans, find_orphans, o
 from omnigraph.operations.merging.schemas import schema_conflicts
 from omnigraph.operations.merging.sides import Sides
 from omnigraph.operations.merging.tables import Choices, TableStep, merge_one, merge_tables
+from omnigraph.storage.holding import bounded, machine_memory
+
+# Combining takes so many times the bytes of what both sides changed: copies in order of id, hashes
+# of ids, and the rows to write.
+_TIMES_HELD = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,8 @@ def _plan(sides: Sides, choices: Choices) -> MergePlan:
         conflicts = schema_conflicts(sides)
         if sides.schema.clashes:
             return MergePlan(sides, {}, tuple(conflicts))
-        steps = {step.table.id: step for step in merge_tables(sides, choices)}
+        with bounded(machine_memory() // _TIMES_HELD, "merge"):
+            steps = {step.table.id: step for step in merge_tables(sides, choices)}
     progress.report("check")
     orphans = find_orphans(sides, steps)
     decided = decide_orphans(orphans, choices)
@@ -81,9 +89,9 @@ def _count(sides: Sides, step: TableStep) -> Counts:
         rows, removed = step.delta.rows.num_rows, len(step.delta.removed)
         return Counts(step.inserted, rows - step.inserted, removed)
     diff = sides.diff(Side.THEIRS, step.table)
-    before = set(diff.before.column(ID_COLUMN).to_pylist())
-    after = set(diff.after.column(ID_COLUMN).to_pylist())
-    return Counts(len(after - before), len(after & before), len(before - after))
+    after, before = diff.after.column(ID_COLUMN), diff.before.column(ID_COLUMN)
+    updated = pc.sum(pc.is_in(after, before.combine_chunks())).as_py() or 0
+    return Counts(len(after) - updated, updated, len(before) - updated)
 
 
 def _order(conflict: MergeConflict) -> tuple[object, ...]:

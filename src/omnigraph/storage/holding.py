@@ -1,0 +1,90 @@
+"""How many bytes of rows an operation may hold in this process at once.
+
+    with holding.bounded(limit, "merge"):
+        ...                                      # who reads rows lets them pass through `held`
+
+Guarantees: what passes the bound is refused with both numbers while it is being read, instead of
+growing until the system ends the process; who sets no bound pays for one lookup.
+Deliberately absent: what is done with the rows; the bound must leave room for it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from omnigraph.errors import LimitExceededError
+
+_CGROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+class _Rows(Protocol):
+    @property
+    def nbytes(self) -> int: ...
+
+
+R = TypeVar("R", bound=_Rows)
+
+
+class _Bound:
+    """Shared by the threads of one operation."""
+
+    def __init__(self, limit_bytes: int, what: str) -> None:
+        self._limit = limit_bytes
+        self._what = what
+        self._held = 0
+        self._guard = threading.Lock()
+
+    def add(self, size_bytes: int) -> None:
+        with self._guard:
+            self._held += size_bytes
+            held = self._held
+        if held > self._limit:
+            raise LimitExceededError(
+                f"The {self._what} would hold more rows than fit into this machine's memory: "
+                f"{_gib(held)} were read, and there is room for {_gib(self._limit)}.",
+                resource="memory_bytes",
+                limit=float(self._limit),
+                actual=float(held),
+                hint="Bring the changes over in parts, or do it on a machine with more memory.",
+            )
+
+
+_bound: ContextVar[_Bound | None] = ContextVar("omnigraph_held", default=None)
+
+
+@contextmanager
+def bounded(limit_bytes: int, what: str) -> Iterator[None]:
+    """Refuse to read more than so many bytes of rows in the block."""
+    token = _bound.set(_Bound(limit_bytes, what))
+    try:
+        yield
+    finally:
+        _bound.reset(token)
+
+
+def held(parts: Iterable[R]) -> Iterator[R]:
+    """The parts, each counted against the bound, if there is one."""
+    bound = _bound.get()
+    for part in parts:
+        if bound is not None:
+            bound.add(part.nbytes)
+        yield part
+
+
+def machine_memory() -> int:
+    """The bytes that this process may use: the machine's, or its container's."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        return min(memory, int(_CGROUP.read_text()))
+    except (OSError, ValueError):  # no such file, or "max"
+        return memory
+
+
+def _gib(size_bytes: int) -> str:
+    return f"{size_bytes / 2**30:.1f} GiB"
