@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def run(setting: Setting) -> Findings:
         workers, skipped = _workers(stack, folder, rows)
         measures = _beside(workers, setting, rows)
         versions = {s: w.version for s, w in workers.items() if s not in (OURS, AGAIN)}
-    measures += _memory(folder, rows)
+    measures += _memory(folder, (rows // 10, rows, *([4 * rows] if setting.full else [])))
     measures += [*commits(folder), *types(folder)]
     old = OLD_IN_FULL if setting.full else OLD
     measures += by_age(folder, max(100, int(old * min(1.0, setting.scale))))
@@ -101,10 +102,11 @@ def _round(subject: str, worker: Worker, number: int) -> dict[str, list[float]]:
     return found | {verb: worker.times(verb, seconds=60, most=5) for verb in OFTEN}
 
 
-def _memory(folder: Path, rows: int) -> list[Measure]:
-    """What a merge adds to a process, at a tenth of the rows and at all of them."""
+def _memory(folder: Path, sizes: Sequence[int]) -> list[Measure]:
+    """What a merge adds to a process, over tables of some sizes. Rows lie scattered: over a small
+    table their blocks are shared, so that the least size takes less than the others."""
     samples: dict[str, list[float]] = {}
-    for count in (rows // 10, rows):
+    for count in sizes:
         if count < LEAST_ROWS:
             continue
         place = folder / f"memory-{count}"
