@@ -110,6 +110,7 @@ def script() -> Iterator[tuple[str, str]]:
     yield "stats", "stats g --disk"
     yield "embed --dry-run", "embed g --dry-run"
     yield "embed", "embed g"
+    yield "embed --input", "embed g --input out.jsonl --output filled.jsonl"
     yield "optimize", "optimize g"
     yield "maintain", "maintain g"
     yield "maintain --lag", "maintain g --lag"

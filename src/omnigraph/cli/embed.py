@@ -1,4 +1,4 @@
-"""`omnigraph embed`: vectors of rows that are in the graph already."""
+"""`omnigraph embed`: vectors of rows that are in the graph already, or of records in a file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.apps import new_app
+from omnigraph.cli.filling import Records
 from omnigraph.cli.options import Actor, AsJson, BranchOption, Message, Store
 from omnigraph.cli.pipeline import OnSpark, Progress, listener
 from omnigraph.cli.targets import Targeted, open_graph
@@ -31,6 +32,7 @@ def embed(
     ] = False,
     clean: Annotated[bool, typer.Option("--clean", help="Take vectors away instead.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count rows; change nothing.")] = False,
+    records: Records,
     engine: Annotated[str, typer.Option(metavar="NAME", help="embedded or spark.")] = "embedded",
     branch: BranchOption = "main",
     message: Message = "",
@@ -43,6 +45,14 @@ def embed(
     from omnigraph.cli.rendering import print_json
     from omnigraph.cli.writes import load_record, print_write
 
+    if records.are_meant:
+        from omnigraph.operations.embed import EmbedOptions
+
+        options = EmbedOptions(
+            tuple(types or ()), tuple(select or ()), reembed_all, clean, engine=engine
+        )
+        records.fill(graph, branch, options, dry_run=dry_run, as_json=as_json)
+        return
     settings = on_spark.settings() if engine == "spark" and not dry_run else None
     opened = open_graph(graph, branch, actor=actor, read_only=dry_run, spark=settings is not None)
     if dry_run:

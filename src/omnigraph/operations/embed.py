@@ -84,8 +84,8 @@ def embed(context: Context, options: EmbedOptions) -> EmbedResult:
     """Bring vectors up to date, in one commit."""
     context.writable()
     catalog = resolve(context.root, Target(options.branch)).catalog
-    _tables(catalog, options)  # says that there is nothing to embed, before a key is missed
-    config = _config(options)
+    meant_tables(catalog, options)  # says that there is nothing to embed, before a key is missed
+    config = chosen_config(options)
     if options.engine == SPARK:
         from omnigraph.operations.embed_on_spark import embed_on_spark
 
@@ -103,14 +103,14 @@ def count_due(context: Context, options: EmbedOptions) -> dict[str, int]:
     snapshot = resolve(context.root, Target(options.branch))
     view = View(context.root, snapshot)
     found = {}
-    for table, renewal in renewals(context.root, snapshot, options, _config(options)):
+    for table, renewal in renewals(context.root, snapshot, options, chosen_config(options)):
         rows = _looked_at(view, table, renewal)
         masks = [renewal.mask(table, table.by_name[name], rows) for name in renewal.properties]
         found[table.name] = int(np.logical_or.reduce(masks).sum())
     return found
 
 
-def _config(options: EmbedOptions) -> EmbeddingConfig | None:
+def chosen_config(options: EmbedOptions) -> EmbeddingConfig | None:
     """Who makes vectors; taking them away needs nobody."""
     if options.everything and options.clean:
         raise InvalidArgumentError("Vectors are made anew or taken away, not both.")
@@ -131,9 +131,9 @@ def renewals(
 ) -> list[tuple[TableType, Renewal]]:
     """The types that are meant, each with what to do. Raises if the model does not fit."""
     found = []
-    for table in _tables(snapshot.catalog, options):
+    for table in meant_tables(snapshot.catalog, options):
         items = embedded_properties(table)
-        where = _where(table, options.select)
+        where = narrowed(table, options.select)
         if options.clean:
             _refuse_required(table, items)
         stale = {} if config is None else _stale(root, snapshot, table, items, options, config)
@@ -142,7 +142,7 @@ def renewals(
     return found
 
 
-def _tables(catalog: Catalog, options: EmbedOptions) -> list[TableType]:
+def meant_tables(catalog: Catalog, options: EmbedOptions) -> list[TableType]:
     names = [*options.types, *(text.partition(":")[0] for text in options.select)]
     if names:
         tables = [find_type(catalog, name) for name in dict.fromkeys(names)]
@@ -174,7 +174,7 @@ def _refuse_required(table: TableType, items: Sequence[Property]) -> None:
             )
 
 
-def _where(table: TableType, select: Sequence[str]) -> tuple[tuple[str, Any], ...]:
+def narrowed(table: TableType, select: Sequence[str]) -> tuple[tuple[str, Any], ...]:
     found = []
     for text in select:
         type_name, _, rest = text.partition(":")
@@ -265,7 +265,7 @@ class EmbedRequest:
     @property
     def conditions(self) -> Conditions:
         snapshot = resolve(self.context.root, Target(self.options.branch))
-        tables = _tables(snapshot.catalog, self.options)
+        tables = meant_tables(snapshot.catalog, self.options)
         said = details(tables, self.config, self.options)
         return Conditions(self.context.actor, self.options.message, details=said)
 

@@ -198,3 +198,110 @@ def test_the_command_tells_what_it_did(
     assert run(["embed", graph.uri, "--clean", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == {"Doc": 2}
     assert run(["embed", graph.uri, "--engine", "steam"]) == 2
+
+
+# Files: records that are in no graph yet.
+
+
+def lines_of(file: Path) -> list[str]:
+    return file.read_text().splitlines()
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.pg").write_text(SCHEMA)
+    given = json.dumps([1.0] + [0.0] * 7)
+    (tmp_path / "in.jsonl").write_text(
+        '{"type": "Doc", "data": {"slug": "a", "text": "red", "title": "R"}}\n'
+        '{"type":"Plain",  "data":{"name":"x"}}\n'
+        "\n"
+        f'{{"type": "Doc", "data": {{"slug": "b", "text": "red", "vec": {given}}}}}\n'
+        '{"type": "Doc", "data": {"slug": "c", "text": "red", "vec": []}}\n'
+        '{"type": "Doc", "data": {"slug": "d"}}'
+    )
+    return tmp_path
+
+
+def fill(*words: str) -> int:
+    return run(["embed", "--schema", "s.pg", "--input", "in.jsonl", *words])
+
+
+def test_records_of_a_file_get_the_vectors_they_lack(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = lines_of(files / "in.jsonl")
+    assert fill("--output", "out.jsonl", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["records"], told["rows"]) == (5, {"Doc": 2})
+    after = lines_of(files / "out.jsonl")
+    assert [after[n] for n in (1, 2, 3, 5)] == [before[n] for n in (1, 2, 3, 5)]
+    first, third = json.loads(after[0])["data"], json.loads(after[4])["data"]
+    assert first == {"slug": "a", "text": "red", "title": "R"} | {
+        "vec": made("red"),
+        "head": made("R", 4),
+    }
+    assert third["vec"] == made("red")
+    # A graph takes the file as it is.
+    graph = omnigraph.init(str(files / "g"), SCHEMA)
+    graph.ingest(files / "out.jsonl")
+    assert docs(graph)["a"]["vec"] == made("red")
+
+
+def test_records_can_be_embedded_anew_narrowed_counted_and_cleaned(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fill("--dry-run") == 0
+    assert capsys.readouterr().out == "Doc: 2 to embed\n"
+    assert fill("--reembed-all", "--select", "Doc:slug=b", "--output", "b.jsonl") == 0
+    second = json.loads(lines_of(files / "b.jsonl")[3])["data"]
+    assert second["vec"] == made("red")
+    assert lines_of(files / "b.jsonl")[0] == lines_of(files / "in.jsonl")[0]
+    assert fill("--clean", "--output", "clean.jsonl") == 0
+    assert json.loads(lines_of(files / "clean.jsonl")[3])["data"]["vec"] is None
+    capsys.readouterr()
+
+
+def test_a_file_with_lines_that_cannot_be_used_is_refused_before_anybody_is_asked(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from omnigraph.embedding import EmbeddingClient
+
+    monkeypatch.setattr(EmbeddingClient, "embed_documents", lambda *_: pytest.fail("asked"))
+    good = (files / "in.jsonl").read_text()
+    bad = ["no json", '{"type": "Dog"}', '{"type": "Doc", "data": {"text": 3}}', "[]"]
+    bad.append('{"type": "Doc", "data": {"vec": [1, 2]}}')
+    (files / "in.jsonl").write_text("\n".join([good, *bad]))
+    assert fill("--output", "out.jsonl", "--json") != 0
+    failure = json.loads(capsys.readouterr().err)["error"]
+    assert [each["line"] for each in failure["details"]["violations"]] == [7, 8, 9, 10, 11]
+    assert not (files / "out.jsonl").exists()
+
+
+def test_an_output_appears_whole_or_not_at_all(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from omnigraph.embedding import EmbeddingClient
+    from omnigraph.operations import embed_file
+
+    monkeypatch.setattr(embed_file, "_AT_ONCE", 2)
+    real, calls = EmbeddingClient.embed_documents, []
+
+    def fail_later(self: Any, texts: Any, dim: int) -> Any:
+        calls.append(texts)
+        if len(calls) == 3:
+            raise EmbeddingError("The provider went away.")
+        return real(self, texts, dim)
+
+    monkeypatch.setattr(EmbeddingClient, "embed_documents", fail_later)
+    assert fill("--output", "out.jsonl") != 0
+    assert sorted(p.name for p in files.iterdir()) == ["in.jsonl", "s.pg"]
+    calls[:] = [None] * 5
+    assert fill("--output", "out.jsonl") == 0
+    assert fill("--output", "out.jsonl") != 0  # it is there
+    assert "--overwrite" in capsys.readouterr().err
+    kept = (files / "out.jsonl").read_bytes()
+    assert fill("--output", "out.jsonl", "--overwrite", "--reembed-all") == 0
+    assert (files / "out.jsonl").read_bytes() != kept
+    assert fill() != 0
+    assert fill("--output", "x", "--engine", "spark") != 0
