@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from omnigraph.errors import CommitOutcomeUnknownError
 from omnigraph.model.write import WriteResult
 from omnigraph.operations.writing import BranchWriter, Request, Ticket
+from omnigraph.storage.allowing import AllowList
 from omnigraph.storage.root import GraphRoot
 
 MOST_IN_GROUP = 64
@@ -134,16 +135,19 @@ def _interrupted() -> CommitOutcomeUnknownError:
     return CommitOutcomeUnknownError("The thread that wrote on behalf of this one was interrupted.")
 
 
-# Handles that reach one graph share its queues, as long as any of them lives.
-_queues: weakref.WeakValueDictionary[tuple[str, str], _Queue] = weakref.WeakValueDictionary()
+# Handles that reach one graph share its queues, as long as any of them lives; but not those that
+# may refer to other places: a group is written by one of its members, with what that one may do.
+_Name = tuple[str, str, AllowList]
+_queues: weakref.WeakValueDictionary[_Name, _Queue] = weakref.WeakValueDictionary()
 _queues_guard = threading.Lock()
 
 
 def _queue(root: GraphRoot, branch: str) -> _Queue:
     with _queues_guard:
-        queue = _queues.get((root.uri, branch))
+        name = (root.uri, branch, root.allowed)
+        queue = _queues.get(name)
         if queue is None:
-            queue = _queues[root.uri, branch] = _Queue(BranchWriter(root, branch))
+            queue = _queues[name] = _Queue(BranchWriter(root, branch))
         _hold(root, branch, queue)
         return queue
 

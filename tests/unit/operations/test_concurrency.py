@@ -35,6 +35,7 @@ from omnigraph.operations import grouping, writing
 from omnigraph.operations.maintain import optimize
 from omnigraph.operations.mutate import MutationRequest
 from omnigraph.operations.writing import Conditions
+from omnigraph.storage.allowing import NOWHERE
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.staging import Stager
 
@@ -347,7 +348,7 @@ def at_once(graph: Graph, actions: list[Callable[[], object]]) -> list[object]:
     with faults.armed("commit.before_lock", _Hold()):
         threads[0].start()
         assert leader_in.wait(20)
-        queue = grouping._queues[graph.uri, MAIN]
+        queue = grouping._queues[graph.uri, MAIN, NOWHERE]
         for number, thread in enumerate(threads[1:], 1):
             thread.start()
             while len(queue._line) < number and thread.is_alive():
@@ -384,7 +385,7 @@ def test_threads_share_a_publish_and_keep_their_commits(graph):
 def test_a_queue_lives_as_long_as_its_graph_and_remembers_its_crowd(graph):
     at_once(graph, [partial(insert, graph, f"p{n}") for n in range(4)])
     gc.collect()
-    queue = grouping._queues[graph.uri, MAIN]
+    queue = grouping._queues[graph.uri, MAIN, NOWHERE]
     assert queue._company == 3, "those who waited for the first"
 
 
