@@ -17,7 +17,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Sequence
 
@@ -28,14 +27,14 @@ from omnigraph.storage.allowing import AllowList
 from omnigraph.storage.root import GraphRoot
 
 MOST_IN_GROUP = 64
-_MOST_HELD = 256
+_MOST_QUEUES = 1024
 # The longest that a leader waits for those who were there before, as a share of the last group.
 _PATIENCE = 0.5
 
 
 def write_in_group(root: GraphRoot, branch: str, request: Request) -> WriteResult:
     """Carry a request out together with whoever else is writing to the branch."""
-    return _queue(root, branch).submit(request)
+    return _queue(root, branch).submit(request, BranchWriter(root, branch))
 
 
 def write_alone(root: GraphRoot, branch: str, request: Request) -> WriteResult:
@@ -57,8 +56,7 @@ class _Waiting:
 
 
 class _Queue:
-    def __init__(self, writer: BranchWriter) -> None:
-        self._writer = writer
+    def __init__(self) -> None:
         self._line: deque[_Waiting] = deque()
         self._led = False
         self._guard = threading.Lock()
@@ -67,7 +65,8 @@ class _Queue:
         self._company = 1
         self._took_s = 0.0
 
-    def submit(self, request: Request) -> WriteResult:
+    def submit(self, request: Request, writer: BranchWriter) -> WriteResult:
+        """`writer` is used if this thread comes to lead."""
         mine = _Waiting(Ticket(request))
         with self._guard:
             self._line.append(mine)
@@ -77,14 +76,14 @@ class _Queue:
         if not mine.leads:
             mine.awake.wait()
         if mine.leads:
-            self._lead(mine)
+            self._lead(mine, writer)
         return mine.ticket.outcome()
 
-    def _lead(self, mine: _Waiting) -> None:
+    def _lead(self, mine: _Waiting, writer: BranchWriter) -> None:
         """Write groups until our own ticket is done, then hand over."""
         try:
             while not mine.ticket.is_done:
-                self._write(self._next_group())
+                self._write(self._next_group(), writer)
         finally:
             self._hand_over()
 
@@ -96,10 +95,10 @@ class _Queue:
             )
             return [self._line.popleft() for _ in range(min(MOST_IN_GROUP, len(self._line)))]
 
-    def _write(self, group: Sequence[_Waiting]) -> None:
+    def _write(self, group: Sequence[_Waiting], writer: BranchWriter) -> None:
         begun = time.monotonic()
         try:
-            self._writer.write([waiting.ticket for waiting in group])
+            writer.write([waiting.ticket for waiting in group])
         except BaseException:
             # Ctrl-C in the leader, say. It may have come after the publish, so nobody repeats it.
             for waiting in group:
@@ -135,34 +134,29 @@ def _interrupted() -> CommitOutcomeUnknownError:
     return CommitOutcomeUnknownError("The thread that wrote on behalf of this one was interrupted.")
 
 
-# Handles that reach one graph share its queues, as long as any of them lives; but not those that
-# may refer to other places: a group is written by one of its members, with what that one may do.
+# Handles that reach one graph share its queues; but not those that may refer to other places: a
+# group is written by one of its members, with what that one may do. A queue is kept between writes,
+# since it remembers how many it serves, and holds no handle.
 _Name = tuple[str, str, AllowList]
-_queues: weakref.WeakValueDictionary[_Name, _Queue] = weakref.WeakValueDictionary()
+_queues: dict[_Name, _Queue] = {}
 _queues_guard = threading.Lock()
 
 
 def _queue(root: GraphRoot, branch: str) -> _Queue:
+    name = (root.uri, branch, root.allowed)
     with _queues_guard:
-        name = (root.uri, branch, root.allowed)
         queue = _queues.get(name)
         if queue is None:
-            queue = _queues[name] = _Queue(BranchWriter(root, branch))
-        _hold(root, branch, queue)
+            if len(_queues) >= _MOST_QUEUES:
+                _queues.clear()  # whoever is inside one of them finishes there
+            queue = _queues[name] = _Queue()
         return queue
-
-
-def _hold(root: GraphRoot, branch: str, queue: _Queue) -> None:
-    """Keep a queue between two writes: it remembers how many it serves."""
-    if len(root.companions) >= _MOST_HELD:
-        root.companions.clear()
-    root.companions[f"queue {branch}"] = queue
 
 
 def _start_over() -> None:
     global _queues, _queues_guard
     # A child has none of the threads that its parent's queues wait for.
-    _queues, _queues_guard = weakref.WeakValueDictionary(), threading.Lock()
+    _queues, _queues_guard = {}, threading.Lock()
 
 
 os.register_at_fork(after_in_child=_start_over)

@@ -25,8 +25,6 @@ class GraphRoot:
         self.location = location
         self.allowed = allowed  # where new references of blobs may lead
         self.objects: ObjectStore = open_store(location)
-        # What upper rooms remember about this graph for as long as somebody holds the root.
-        self.companions: dict[str, object] = {}
         self._manifests: dict[str, ManifestFile] = {}
         self._guard = threading.Lock()
 

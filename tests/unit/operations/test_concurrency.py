@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gc
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -382,11 +382,21 @@ def test_threads_share_a_publish_and_keep_their_commits(graph):
             assert snapshot.sequence == commit_.sequence
 
 
-def test_a_queue_lives_as_long_as_its_graph_and_remembers_its_crowd(graph):
+def test_a_queue_remembers_its_crowd_between_writes(graph):
     at_once(graph, [partial(insert, graph, f"p{n}") for n in range(4)])
-    gc.collect()
     queue = grouping._queues[graph.uri, MAIN, NOWHERE]
     assert queue._company == 3, "those who waited for the first"
+
+
+def test_a_graph_made_anew_in_the_same_place_has_nothing_of_the_old(tmp_path):
+    old = new_graph(tmp_path)
+    for n in range(3):
+        insert(old, f"old{n}")
+    shutil.rmtree(old.uri)
+    again = new_graph(tmp_path)
+    for n in range(3):
+        insert(again, f"new{n}")
+        assert ids(again, "Person") == [f"new{i}" for i in range(n + 1)]
 
 
 def test_members_see_those_before_them_and_fail_alone(graph):
