@@ -101,7 +101,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "optimize": Entry(
         "omnigraph.cli.optimize",
-        "Compact files, restore index coverage, build missing indexes.",
+        "Compact files, build indexes, keep neighbour lists.",
     ),
     "maintain": Entry(
         "omnigraph.cli.maintain",

@@ -39,7 +39,7 @@ def optimize(
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compact files, restore index coverage, build missing indexes, keep neighbour lists."""
+    """Compact files, build indexes, keep neighbour lists."""
     from omnigraph.cli.rendering import print_json
 
     settings = on_spark.settings() if engine == "spark" and not dry_run else None
