@@ -155,6 +155,17 @@ def test_merges_and_diffs_tell_how_far_they_are(two_sides: Graph) -> None:
     assert {"compare", "write"} <= {event.stage for event in heard}
 
 
+def test_a_rebase_tells_its_commits(two_sides: Graph) -> None:
+    heard: list[Progress] = []
+    with progress.listening(heard.append):
+        two_sides.on("side").rebase()
+    assert [event for event in heard if event.stage == "rebase"] == [
+        Progress("rebase", 0, 1),
+        Progress("rebase", 1, 1),
+    ]
+    assert "write" in {event.stage for event in heard}
+
+
 def test_a_stopped_rebase_leaves_no_branch(two_sides: Graph) -> None:
     def stop(event: Progress) -> None:
         if event.stage == "write":

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from omnigraph import progress
 from omnigraph.commit import branches
 from omnigraph.errors import InvalidArgumentError, OmniGraphError
 from omnigraph.history.ancestry import Place, head_of, merge_base
@@ -78,7 +79,7 @@ def _replay(
     context: Context, name: str, places: list[Place], options: MergeOptions
 ) -> list[Commit]:
     made = []
-    for place in places:
+    for place in progress.each("rebase", places):
         # What recovery finished for somebody is still that person's.
         named = place.commit.details.get("original_actor", place.commit.actor)
         author = replace(context, actor=str(named))
