@@ -99,6 +99,12 @@ class Worker:
         found: int = self._answer()
         return found
 
+    def huge_pages(self) -> int:
+        """Bytes that the process holds in huge pages, of which it may use little."""
+        self._pipe.send(("huge", "", ()))
+        found: int = self._answer()
+        return found
+
     def _answer(self) -> Any:
         try:
             fine, value = self._pipe.recv()
@@ -158,9 +164,16 @@ def _memory(_: Any, arguments: Any) -> int:
     return int(line.split()[1]) * 1024
 
 
+def _huge(_: Any, arguments: Any) -> int:
+    rollup = Path("/proc/self/smaps_rollup").read_text()
+    line = next(line for line in rollup.splitlines() if line.startswith("AnonHugePages:"))
+    return int(line.split()[1]) * 1024
+
+
 _VERBS: dict[str, Callable[[Any, Any], Any]] = {
     "call": _call,
     "time": _time,
     "times": _times,
     "memory": _memory,
+    "huge": _huge,
 }
