@@ -87,6 +87,11 @@ def is_heard() -> bool:
     return _listener.get() is not None
 
 
+def listener() -> Listener | None:
+    """Who listens here, for a thread that is to tell them."""
+    return _listener.get()
+
+
 class Tally:
     """The rows of one stage, counted by whichever threads work on it."""
 

@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 from tests.spark.inputs import SCHEMA, knows, person
+from tests.terminal import Terminal
 
 import omnigraph
+from omnigraph import progress
 from omnigraph.engines.base import Cancellation, Limits, Options
+from omnigraph.engines.spark import observing
+from omnigraph.engines.spark.progress import ProgressEvent
 from omnigraph.errors import CancelledError, InvalidArgumentError, LimitExceededError
 from omnigraph.graph import Graph
 
@@ -103,3 +107,35 @@ def test_asked_from_the_command_line(
     assert '"p00"' in capsys.readouterr().out
     assert run(["explain", "-e", FRIENDS, "--engine", "spark", *store]) == 0
     assert capsys.readouterr().out.startswith("engine spark\n")
+
+
+def test_queries_and_algorithms_tell_how_far_spark_has_come(
+    graph: Graph, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observing, "EVERY_S", 0.005)
+    events: list[ProgressEvent] = []
+    with observing.hearing(events.append):
+        assert len(graph.query(FRIENDS, engine="spark").rows()) == 2
+    assert [e.stage for e in events if e.finished] == ["prepare the query", "run the query"]
+    assert events[-1].rows == 2
+    assert events[-1].tasks_done == events[-1].tasks > 0
+    running = [event for event in events if event.stage.startswith("run the query, stage ")]
+    assert any(event.tasks for event in running)
+    assert all(event.tasks_done <= event.tasks for event in running)
+    # Whoever listens to everything hears Spark, too.
+    heard: list[progress.Progress] = []
+    with progress.listening(heard.append):
+        graph.algorithm("degree").collect()
+        graph.query(FRIENDS, engine="spark").rows()
+    assert {"compute degree", "run the query"} <= {moment.stage for moment in heard}
+    assert heard[-1].rows == 2
+
+
+@pytest.mark.slow
+def test_a_query_on_spark_shows_its_progress_on_a_terminal(graph: Graph) -> None:
+    words = ("query", "-e", FRIENDS, "--store", graph.uri, "--engine", "spark")
+    env = {"OMNIGRAPH_SPARK_RESIDENT": "off", "OMNIGRAPH_SPARK_MASTER": "local[2]"}
+    with Terminal(*words, columns=100, env=env) as terminal:
+        terminal.read_until("run the query", 300)
+        assert "p00" in terminal.read_to_end(300)
+        assert terminal.exit_code() == 0

@@ -8,7 +8,7 @@ import typer
 
 from omnigraph.cli.apps import new_app
 from omnigraph.cli.options import Actor, AsJson, BranchOption, State, Store
-from omnigraph.cli.pipeline import OnSpark
+from omnigraph.cli.pipeline import OnSpark, Progress, heard
 from omnigraph.cli.targets import Targeted, open_graph
 
 app = new_app()
@@ -47,12 +47,14 @@ def algorithm(
     branch: BranchOption = "main",
     state: State,
     on_spark: OnSpark,
+    progress: Progress = "auto",
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a graph algorithm, on Spark."""
     from omnigraph.cli.rendering import print_json, print_records
     from omnigraph.cli.writes import print_write
+    from omnigraph.engines.spark.observing import observed
     from omnigraph.operations.algorithms import AlgorithmOptions
 
     options = AlgorithmOptions(
@@ -65,10 +67,15 @@ def algorithm(
     )
     opened = open_graph(graph, branch, actor=actor, read_only=write is None, spark=True)
     if write is not None:
-        print_write(opened.write_algorithm(name, write, options), as_json=as_json)
+        with heard(progress):
+            done = opened.write_algorithm(name, write, options)
+        print_write(done, as_json=as_json)
         return
-    frame = opened.algorithm(name, options, **state.chosen())
-    rows = [row.asDict() for row in frame.orderBy("type", "id").limit(limit).collect()]
+    with heard(progress):
+        frame = opened.algorithm(name, options, **state.chosen())
+        with observed(frame.sparkSession, "gather the results") as told:
+            rows = [row.asDict() for row in frame.orderBy("type", "id").limit(limit).collect()]
+            told.add(len(rows))
     if as_json:
         print_json({"rows": rows})
     else:

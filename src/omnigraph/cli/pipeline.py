@@ -6,7 +6,8 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
@@ -105,6 +106,19 @@ def listener(form: str) -> Callable[[ProgressEvent], None] | None:
     if form == "none" or not sys.stderr.isatty():
         return None
     return _show
+
+
+@contextmanager
+def heard(form: str, engine: str = "spark") -> Iterator[None]:
+    """Print the progress of work on Spark that has no listener of its own. On a terminal the
+    program's line hears it anyway."""
+    if engine != "spark" or form != "json":
+        yield
+        return
+    from omnigraph.engines.spark.observing import hearing
+
+    with hearing(_print_json):
+        yield
 
 
 def _print_json(event: ProgressEvent) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from omnigraph.cli.apps import new_app
 from omnigraph.cli.asking import Asked, EngineName, RowFormat
 from omnigraph.cli.options import AsJson, BranchOption, State
-from omnigraph.cli.pipeline import OnSpark
+from omnigraph.cli.pipeline import OnSpark, Progress, heard
 from omnigraph.cli.targets import Targeted, open_graph
 
 app = new_app()
@@ -19,6 +19,7 @@ def query(
     state: State,
     engine: EngineName = "embedded",
     on_spark: OnSpark,
+    progress: Progress = "auto",
     format: RowFormat = None,
     as_json: AsJson = False,
 ) -> None:
@@ -27,6 +28,7 @@ def query(
 
     spark = on_spark.started(engine)
     opened = open_graph(None, branch, read_only=True, spark=spark is not None)
-    with asked.question() as question:
-        result = opened.query(*question, **state.chosen(), engine=engine, spark=spark)
-    print_result(result, chosen_format(format, as_json=as_json))
+    with heard(progress, engine):
+        with asked.question() as question:
+            result = opened.query(*question, **state.chosen(), engine=engine, spark=spark)
+        print_result(result, chosen_format(format, as_json=as_json))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.engines.spark.algorithms import ALGORITHMS, Settings
 from omnigraph.engines.spark.columns import spark_type
+from omnigraph.engines.spark.observing import observed
 from omnigraph.engines.spark.session import get_session
 from omnigraph.engines.spark.settings import SparkSettings
 from omnigraph.engines.spark.tables import table_frame
@@ -111,7 +112,8 @@ class _Run:
         settings = Settings(
             o.damping, o.tolerance, o.rounds, o.directed, o.sources, o.weight is not None
         )
-        found = ALGORITHMS[self.name].run(vertices, edges, settings)
+        with observed(self.spark, f"compute {self.name}"):
+            found = ALGORITHMS[self.name].run(vertices, edges, settings)
         cut = f.locate(_MARK, f.col("v"))
         return found.select(
             f.expr("substr(v, 1, locate('/', v) - 1)").alias("type"),
@@ -157,7 +159,8 @@ class _Run:
         """Rows are written whole, with the one property changed."""
         result = ALGORITHMS[self.name].results[0]
         self._refuse_misfits(property_name)
-        values = self.results().select("type", "id", result).localCheckpoint(eager=True)
+        with observed(self.spark, "gather the results"):
+            values = self.results().select("type", "id", result).localCheckpoint(eager=True)
         frames = {}
         for node in self.snapshot.catalog.nodes:
             item = node.get(property_name)

@@ -51,6 +51,11 @@ def archive_options(
     return (f"-XX:ArchiveClassesAtExit={folder / f'{name}.{os.getpid()}.part'}", "-Xlog:disable")
 
 
+def is_recording(options: tuple[str, ...]) -> bool:
+    """Whether the machine with these options writes an archive when it ends."""
+    return any(option.startswith("-XX:ArchiveClassesAtExit=") for option in options)
+
+
 def cache_folder(environ: Mapping[str, str]) -> Path:
     base = environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base) / "omnigraph"

@@ -17,6 +17,7 @@ import pyarrow as pa
 from omnigraph.engines.base import DEFAULT_OPTIONS, Options
 from omnigraph.engines.explaining import Explanation
 from omnigraph.engines.expressions.shapes import declared, last_projection, schema_of
+from omnigraph.engines.spark.observing import observed
 from omnigraph.engines.spark.session import get_session
 from omnigraph.engines.spark.settings import SparkSettings
 from omnigraph.errors import LimitExceededError
@@ -63,7 +64,7 @@ class SparkEngine:
         schema = schema_of(declared(plan), snapshot.catalog)
         wanted = wanted_fields(root, columns, snapshot.catalog)
         beside = own_session(spark, self._settings, small=is_tiny(snapshot))
-        with stoppable(spark, clock), beside as own:
+        with stoppable(spark, clock), beside as own, observed(spark, "prepare the query"):
             run = Run(own, snapshot, params, options, wanted)
             frame = packed(Execution(run).flow_of(root), columns, schema, run)
         return Result(
@@ -92,8 +93,9 @@ def _batches(
     from omnigraph.engines.spark.queries.stopping import stoppable
 
     most, returned = options.limits.rows_returned, 0
-    with stoppable(spark, clock):
+    with stoppable(spark, clock), observed(spark, "run the query") as rows:
         for batch in unpack(frame, schema):
+            rows.add(batch.num_rows)
             returned += batch.num_rows
             if most is not None and returned > most:
                 raise LimitExceededError(
