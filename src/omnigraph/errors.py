@@ -418,6 +418,9 @@ class MergeConflictError(ConflictError):
     default_retryable = False
     default_hint = "Resolve the listed conflicts on one of the branches, then merge again."
 
+    # All of them, also those beyond what `conflicts` lists, for whoever writes them to a file.
+    every: Sequence[Any] = ()
+
     @property
     def conflicts(self) -> Sequence[dict[str, Any]]:
         """What could not be combined, as plain values."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -107,9 +106,6 @@ def merge(
         bool, typer.Option("--preview", help="Show what would change; write nothing.")
     ] = False,
     deciding: Deciding,
-    conflicts: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write conflicts there, to be edited.")
-    ] = None,
     delete_branch: Annotated[
         bool, typer.Option("--delete-branch", help="Delete the source after the merge.")
     ] = False,
@@ -132,13 +128,13 @@ def merge(
     opened = open_graph(graph, into, actor=actor, read_only=preview, spark=spark is not None)
     choices = {**deciding.decisions(), "engine": engine, "spark": spark}
     if preview:
-        merging.show_preview(opened, source, choices, conflicts, as_json=as_json)
+        merging.show_preview(opened, source, choices, deciding, as_json=as_json)
     else:
         merging.run(
             opened,
             source,
             choices,
-            conflicts,
+            deciding,
             delete_branch=delete_branch,
             message=message,
             as_json=as_json,
@@ -162,7 +158,8 @@ def rebase(
     from omnigraph.cli.rendering import print_json
 
     opened = open_graph(graph, name, actor=actor)
-    commits = opened.rebase(onto, **deciding.decisions())
+    with deciding.told():
+        commits = opened.rebase(onto, **deciding.decisions())
     if as_json:
         print_json({"branch": name, "onto": onto, "commits": [record(each) for each in commits]})
     else:

@@ -107,8 +107,9 @@ def revert(
     as_json: AsJson = False,
 ) -> None:
     """Undo what a commit of the branch did, as a new commit."""
-    decided = deciding.decisions()
-    made = open_graph(graph, branch, actor=actor).revert(commit, message=message, **decided)
+    decided, opened = deciding.decisions(), open_graph(graph, branch, actor=actor)
+    with deciding.told():
+        made = opened.revert(commit, message=message, **decided)
     _print_made(made, as_json=as_json)
 
 
@@ -124,8 +125,9 @@ def cherry_pick(
     as_json: AsJson = False,
 ) -> None:
     """Do on the branch what a commit of another branch did there."""
-    decided = deciding.decisions()
-    made = open_graph(graph, branch, actor=actor).cherry_pick(commit, message=message, **decided)
+    decided, opened = deciding.decisions(), open_graph(graph, branch, actor=actor)
+    with deciding.told():
+        made = opened.cherry_pick(commit, message=message, **decided)
     _print_made(made, as_json=as_json)
 
 

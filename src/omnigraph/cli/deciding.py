@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from omnigraph.cli.bundles import Bundle
-from omnigraph.errors import InvalidArgumentError
+from omnigraph.cli.terminal import echo
+from omnigraph.errors import InvalidArgumentError, MergeConflictError
+
+if TYPE_CHECKING:
+    from omnigraph.model.conflict import MergeConflict
+
+_ASK = (
+    "Write the conflicts with --conflicts FILE, decide them there and give the file back with "
+    "--resolutions FILE; or let a side win with --strategy."
+)
+_EDIT = (
+    "Set `resolution` on each line to ours, theirs, delete or an object of values, and do it again "
+    "with --resolutions {}."
+)
 
 
 @dataclass(frozen=True)
@@ -30,17 +45,49 @@ class Deciding(Bundle):
     resolutions: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Conflicts as you edited them, JSONL.")
     ] = None
+    conflicts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write conflicts there, to be edited.")
+    ] = None
 
     def decisions(self) -> dict[str, Any]:
         """The options as a graph's methods take them."""
-        from omnigraph.cli.files import read_text
-
         return {
             "strategy": self.strategy,
             "strategies": by_type(self.type_strategy or []),
             "granularity": self.granularity,
-            "resolutions": read_text(self.resolutions) if self.resolutions else None,
+            "resolutions": self._edited,
         }
+
+    @cached_property
+    def _edited(self) -> str | None:
+        """The text of the file that was given back; standard input is read once."""
+        from omnigraph.cli.files import read_text
+
+        return read_text(self.resolutions) if self.resolutions else None
+
+    def write(self, conflicts: Sequence[MergeConflict]) -> None:
+        """Put conflicts into the file that was asked for, after what is decided already."""
+        from omnigraph.cli.files import require_place
+        from omnigraph.operations.merging.resolutions import write_conflicts
+
+        if self.conflicts is not None:
+            text = write_conflicts(conflicts, self._edited or "")
+            require_place(self.conflicts).write_text(text, encoding="utf-8")
+            echo(f"wrote {counted(len(conflicts))} to {self.conflicts}", err=True)
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Say how to go on where something in the block does not combine."""
+        try:
+            yield
+        except MergeConflictError as error:
+            self.write(error.every)
+            error.hint = _ASK if self.conflicts is None else _EDIT.format(self.conflicts)
+            raise
+
+
+def counted(conflicts: int) -> str:
+    return f"{conflicts} conflict{'' if conflicts == 1 else 's'}"
 
 
 def by_type(pairs: Sequence[str]) -> dict[str, str]:

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.commit import record
-from omnigraph.cli.files import require_place
+from omnigraph.cli.deciding import Deciding, counted
 from omnigraph.cli.rendering import print_json
 from omnigraph.cli.terminal import echo
-from omnigraph.errors import MergeConflictError
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
-    from omnigraph.model.conflict import MergeConflict
     from omnigraph.operations.merge import MergePreview
 
 
 def show_preview(
-    graph: Graph, source: str, choices: Mapping[str, Any], file: Path | None, *, as_json: bool
+    graph: Graph, source: str, choices: Mapping[str, Any], deciding: Deciding, *, as_json: bool
 ) -> None:
     """Print what a merge would do."""
     preview = graph.preview_merge(source, **choices)
-    _write_conflicts(preview.conflicts, file, choices)
+    deciding.write(preview.conflicts)
     if as_json:
         print_json(_preview_record(preview))
         return
     count = len(preview.conflicts)
-    refused = f"{_counted(count)} stand{'' if count > 1 else 's'} in the way"
+    refused = f"{counted(count)} stand{'' if count > 1 else 's'} in the way"
     what = refused if count else preview.outcome
     echo(f"{what}: {source} into {graph.branch_name}, from {preview.base_commit}")
     for name, counts in preview.counts.items():
@@ -42,28 +39,15 @@ def run(
     graph: Graph,
     source: str,
     choices: Mapping[str, Any],
-    file: Path | None,
+    deciding: Deciding,
     *,
     delete_branch: bool,
     message: str,
     as_json: bool,
 ) -> None:
     """Merge, and print what became of it."""
-    try:
+    with deciding.told():
         result = graph.merge(source, **choices, delete_branch=delete_branch, message=message)
-    except MergeConflictError as error:
-        error.hint = (
-            "Write the conflicts with --conflicts FILE, decide them there and give the file back "
-            "with --resolutions FILE; or let a side win with --strategy."
-        )
-        if file is not None:
-            preview = graph.preview_merge(source, **choices)
-            _write_conflicts(preview.conflicts, file, choices)
-            error.hint = (
-                "Set `resolution` on each line to ours, theirs, delete or an object of values, and "
-                f"merge again with --resolutions {file}."
-            )
-        raise
     if as_json:
         print_json(
             {
@@ -81,21 +65,6 @@ def run(
         echo(f"deleted {source}")
     elif result.delete_error:
         echo(f"{source} was kept: {result.delete_error}", err=True)
-
-
-def _write_conflicts(
-    conflicts: Sequence[MergeConflict], file: Path | None, choices: Mapping[str, Any]
-) -> None:
-    from omnigraph.operations.merging.resolutions import write_conflicts
-
-    if file is not None:
-        text = write_conflicts(conflicts, choices["resolutions"] or "")
-        require_place(file).write_text(text, encoding="utf-8")
-        echo(f"wrote {_counted(len(conflicts))} to {file}", err=True)
-
-
-def _counted(conflicts: int) -> str:
-    return f"{conflicts} conflict{'' if conflicts == 1 else 's'}"
 
 
 def _preview_record(preview: MergePreview) -> dict[str, Any]:

@@ -179,13 +179,15 @@ def preview_merge(
 def refuse_conflicts(plan: MergePlan, what: str) -> None:
     if plan.conflicts:
         count = len(plan.conflicts)
-        raise MergeConflictError(
+        error = MergeConflictError(
             f"{what} has {count} conflict{'s' if count > 1 else ''}: {plan.conflicts[0].message}",
             hint="Choose a strategy, decide the conflicts in a resolutions file, or change one "
             "of the branches.",
             conflicts=[conflict_to_dict(conflict) for conflict in plan.conflicts[:_LISTED]],
             total=count,
         )
+        error.every = plan.conflicts
+        raise error
 
 
 def with_resolutions(options: MergeOptions, sides: Sides) -> Choices:

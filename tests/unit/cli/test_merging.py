@@ -146,12 +146,16 @@ def test_granularity(context: Context, capsys: pytest.CaptureFixture[str]) -> No
     assert content(context)["Person"]["cy"] == {"name": "cy", "age": 51, "city": "Rome"}
 
 
-def test_revert_pick_and_rebase(context: Context, capsys: pytest.CaptureFixture[str]) -> None:
+def test_revert_pick_and_rebase(
+    context: Context, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     uri = context.root.uri
     listed = told(capsys, "commit", "list", uri, "--branch", "f")["commits"]
     picked = listed[0]["graph_commit_id"]
-    assert run(["commit", "cherry-pick", uri, picked]) != 0
-    told(capsys, "commit", "cherry-pick", uri, picked, "--strategy", "theirs")
+    file = tmp_path / "c.jsonl"
+    assert run(["commit", "cherry-pick", uri, picked, "--conflicts", str(file)]) == 5
+    file.write_text(file.read_text().replace('"resolution": null', '"resolution": "theirs"'))
+    told(capsys, "commit", "cherry-pick", uri, picked, "--resolutions", str(file))
     assert ages(context) == {"anna": 2, "bob": 2, "cy": 50, "dan": None, "eve": None}
     newest = told(capsys, "commit", "list", uri)["commits"][0]["graph_commit_id"]
     told(capsys, "commit", "revert", uri, newest)
