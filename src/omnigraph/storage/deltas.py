@@ -352,8 +352,9 @@ def _plain(field: pa.Field) -> pa.Field:
 
 def _files(dataset: Any) -> dict[tuple[str, ...], Any]:
     """A version's fragments by the data files that they are made of."""
+    # Not `path`, which makes a new class each time it is asked: that took longer than all the rest.
     return {
-        tuple(file.path for file in fragment.metadata.files): fragment
+        tuple(file._path for file in fragment.metadata.files): fragment
         for fragment in dataset.get_fragments()
     }
 
