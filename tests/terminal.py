@@ -32,13 +32,17 @@ class Terminal:
     """Runs the program with these arguments; `seen` is everything that it has written."""
 
     def __init__(
-        self, *arguments: str, columns: int = 80, env: dict[str, str] | None = None
+        self,
+        *arguments: str,
+        columns: int = 80,
+        env: dict[str, str] | None = None,
+        program: str = PROGRAM,
     ) -> None:
         master, slave = os.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         base = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _LAUNCH, PROGRAM, *arguments],
+            [sys.executable, "-I", "-S", "-c", _LAUNCH, program, *arguments],
             stdin=slave,
             stdout=slave,
             stderr=slave,

@@ -26,7 +26,7 @@ def copy(
 
     from omnigraph.cli.rendering import print_json
 
-    done = open_graph(graph, actor=actor).copy(to)
+    done = open_graph(graph, actor=actor, to=to).copy(to)
     if as_json:
         print_json(asdict(done))
         return

@@ -8,7 +8,7 @@ import typer
 
 from omnigraph.cli.apps import new_app
 from omnigraph.cli.filling import Records
-from omnigraph.cli.options import Actor, AsJson, BranchOption, Message, Store
+from omnigraph.cli.options import Actor, AsJson, BranchOption, Message, Store, Types
 from omnigraph.cli.pipeline import OnSpark, Progress, listener
 from omnigraph.cli.targets import Targeted, open_graph
 from omnigraph.cli.terminal import echo
@@ -20,9 +20,7 @@ app = new_app()
 def embed(
     *,
     graph: Store,
-    types: Annotated[
-        list[str] | None, typer.Option("--type", metavar="TYPE", help="Only this type; repeatable.")
-    ] = None,
+    types: Types = None,
     select: Annotated[
         list[str] | None,
         typer.Option(metavar="TYPE:PROPERTY=VALUE", help="Only these rows; repeatable."),

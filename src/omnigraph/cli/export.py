@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.apps import new_app
-from omnigraph.cli.options import AsJson, BranchOption, State, Store
+from omnigraph.cli.options import AsJson, BranchOption, State, Store, Types
 from omnigraph.cli.pipeline import OnSpark, Progress, listener
 from omnigraph.cli.targets import Targeted, open_graph
 from omnigraph.cli.terminal import binary_output, echo
@@ -32,9 +32,7 @@ def export(
     format: Annotated[
         str | None, typer.Option(metavar="FORMAT", help="jsonl, parquet, arrow or csv.")
     ] = None,
-    types: Annotated[
-        list[str] | None, typer.Option("--type", metavar="TYPE", help="Only this type; repeatable.")
-    ] = None,
+    types: Types = None,
     engine: Annotated[str, typer.Option(metavar="NAME", help="embedded or spark.")] = "embedded",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="The place need not be empty.")

@@ -20,6 +20,12 @@ app = new_app()
 def init(
     graph: Store,
     schema: Annotated[Path, typer.Option(metavar="FILE", help="The schema, a .pg file.")],
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Replace what a broken init left, as is done anyway; never a graph."
+        ),
+    ] = False,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:

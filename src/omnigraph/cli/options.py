@@ -26,10 +26,32 @@ Store = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-BranchOption = Annotated[str, typer.Option("--branch", metavar="NAME", help="Branch to work on.")]
+BranchOption = Annotated[
+    str,
+    typer.Option(
+        "--branch",
+        metavar="NAME",
+        help="Branch to work on.",
+        autocompletion=suggesting.branches,
+    ),
+]
 Start = Annotated[
     str | None,
-    typer.Option("--from", metavar="BRANCH", help="Begin the branch there, if it does not exist."),
+    typer.Option(
+        "--from",
+        metavar="BRANCH",
+        help="Begin the branch there, if it does not exist.",
+        autocompletion=suggesting.branches,
+    ),
+]
+Types = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--type",
+        metavar="TYPE",
+        help="Only this type; repeatable.",
+        autocompletion=suggesting.types,
+    ),
 ]
 Actor = Annotated[
     str | None, typer.Option("--as", metavar="ACTOR", help="Who is recorded as the author.")
@@ -55,7 +77,10 @@ class State(Bundle):
     at: Annotated[
         str | None, typer.Option("--at", metavar="TIME", help="Moment, as 2026-11-16T09:30:00Z.")
     ] = None
-    tag: Annotated[str | None, typer.Option("--tag", metavar="NAME", help="Tag.")] = None
+    tag: Annotated[
+        str | None,
+        typer.Option("--tag", metavar="NAME", help="Tag.", autocompletion=suggesting.tags),
+    ] = None
 
     def chosen(self) -> dict[str, Any]:
         """The state as a graph's methods take it."""

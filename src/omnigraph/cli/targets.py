@@ -219,13 +219,17 @@ def open_graph(
     actor: str | None = None,
     read_only: bool = False,
     spark: bool = False,
+    to: str | None = None,
 ) -> Graph:
-    """The graph that a command works on. Opening it for writing recovers it first."""
+    """The graph that a command works on. Opening it for writing recovers it first. `to`: another
+    place that the command writes to."""
     from omnigraph.cli import starting
 
     scope = scope_of(graph)
     uri = scope.store_uri()
-    if not read_only:
+    if to is not None:
+        tell_target(_scope_at(to))
+    elif not read_only:
         tell_target(scope)
     if not spark:
         starting.without_pandas()
@@ -260,6 +264,12 @@ def place_for(graph: str | None) -> str:
     tell_target(scope)
     invocation.current().making = scope.store_uri()
     return scope.store_uri()
+
+
+def _scope_at(address: str) -> Scope:
+    from omnigraph.config.scope import Address, resolve_scope
+
+    return resolve_scope(operator(), Address(uri=address))
 
 
 def tell_target(scope: Scope) -> None:

@@ -46,7 +46,7 @@ from omnigraph.operations.inputs import Columns, take_in
 from omnigraph.operations.shaping import find_type
 from omnigraph.operations.sourcing import assign_frame, refuse_nothing, to_sources, with_kinds
 from omnigraph.operations.staleness import record
-from omnigraph.plan.sources import Assigned, Source, assign
+from omnigraph.plan.sources import ENDINGS, Assigned, Source, assign
 from omnigraph.storage.inputs import (
     InputFile,
     list_inputs,
@@ -178,7 +178,9 @@ class _SparkLoad:
             return False
         if has_session() or any(source.frame is not None for source in self._sources):
             return False
-        sizes = (file.size for source in self._sources for file in list_inputs(source.paths))
+        sizes = (
+            file.size for source in self._sources for file in list_inputs(source.paths, ENDINGS)
+        )
         return sum(sizes) <= SMALL_BYTES
 
     def _attempts(self, spark: Any) -> LoadResult:
@@ -218,7 +220,7 @@ class _SparkLoad:
         for number, source in enumerate(self._sources):
             ruled = with_kinds(source, catalog)
             if source.frame is None:
-                found = list_inputs(source.paths)
+                found = list_inputs(source.paths, ENDINGS)
                 files += [(file, assign(file.address, ruled, catalog)) for file in found]
                 continue
             how = assign_frame(ruled, catalog)

@@ -25,7 +25,7 @@ from omnigraph.operations.shaping import EmbedRows
 from omnigraph.operations.sourcing import assign_frame, with_kinds
 from omnigraph.operations.writing import Conditions
 from omnigraph.plan.findings import Findings
-from omnigraph.plan.sources import Source, SourceFormat, assign, name_columns
+from omnigraph.plan.sources import ENDINGS, Source, SourceFormat, assign, name_columns
 from omnigraph.storage.inputs import list_inputs
 
 
@@ -56,7 +56,7 @@ def _parts(source: Source, catalog: Catalog) -> Iterator[Part]:
     if source.frame is not None:
         yield from _frame_parts(source, catalog)
         return
-    files = list_inputs(source.paths)
+    files = list_inputs(source.paths, ENDINGS)
     refuse_more(sum(file.size for file in files), MOST_BYTES)
     for split in cut([(file, assign(file.address, source, catalog)) for file in files], 1):
         yield from _split_parts(split, catalog)

@@ -40,7 +40,7 @@ class SourceFormat(StrEnum):
     LANCE = "lance"
 
 
-_ENDINGS: Mapping[str, SourceFormat] = {
+ENDINGS: Mapping[str, SourceFormat] = {
     ".jsonl": SourceFormat.JSONL,
     ".ndjson": SourceFormat.JSONL,
     ".json": SourceFormat.JSONL,
@@ -107,7 +107,7 @@ def classify(address: str) -> tuple[SourceFormat | None, str | None]:
     compression = _COMPRESSIONS.get(ending.lower())
     if compression is not None:
         ending = posixpath.splitext(stem)[1]
-    return _ENDINGS.get(ending.lower()), compression
+    return ENDINGS.get(ending.lower()), compression
 
 
 def assign(address: str, source: Source, catalog: Catalog) -> Assigned:

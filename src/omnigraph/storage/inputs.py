@@ -41,11 +41,18 @@ class InputFile:
     size: int
 
 
-def list_inputs(paths: Iterable[str]) -> list[InputFile]:
-    """The files that addresses, patterns and folders name. A path that names none is refused."""
+def list_inputs(paths: Iterable[str], endings: Iterable[str] = ()) -> list[InputFile]:
+    """The files that addresses, patterns and folders name. A path that names none is refused;
+    `endings`: how files are called that would have been taken."""
     found: list[InputFile] = []
     for path in paths:
         files = _list_s3(path) if path.startswith("s3://") else _list_disk(path)
+        if not files and os.path.isdir(os.path.expanduser(path)):
+            raise InvalidArgumentError(
+                f"The folder {path} holds no file that can be loaded.",
+                hint=f"Files are looked for that end in {', '.join(endings)}." if endings else None,
+                file=path,
+            )
         if not files:
             raise InvalidArgumentError(
                 f"There is no file {path}.", hint="Check the path.", file=path

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.terminal import TAB, Terminal
 
 import omnigraph
 from omnigraph.cli import main, targets
@@ -203,6 +207,11 @@ def test_the_words_that_a_shell_completes(
         ("query --profile ", ["dev"]),
         ("alias ", ["who"]),
         ("snapshot zebra", []),
+        ("load g --branch ", ["main", "night"]),
+        ("query --store shop --branch ni", ["night"]),
+        ("export shop --mode x --type K", ["Knows"]),
+        ("export g --tag v", ["v1"]),
+        ("export nowhere --type K", []),
     ],
 )
 def test_names_that_a_shell_completes(
@@ -213,11 +222,60 @@ def test_names_that_a_shell_completes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     configure(tmp_path, "profiles: {dev: {store: shop}}\naliases: {who: {store: shop}}")
+    graph = omnigraph.open("g")
+    graph.create_branch("night")
+    graph.create_tag("v1")
     monkeypatch.setenv("_OMNIGRAPH_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", f"omnigraph {words}")
     monkeypatch.setenv("COMP_CWORD", str(len(words.split(" "))))
     main.run([])
     assert capsys.readouterr().out.split() == offered
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh here")
+@pytest.mark.usefixtures("place")
+def test_zsh_completes_in_earnest(tmp_path: Path) -> None:
+    omnigraph.open("g").create_branch("night")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    words = ("--no-rcs", "--interactive")
+    env = {"PATH": path, "PS1": "> ", "HOME": str(tmp_path)}
+    with Terminal(*words, program=shutil.which("zsh") or "", env=env) as zsh:
+        zsh.send('autoload -U compinit; compinit -u; eval "$(omnigraph completion zsh)"\n')
+        zsh.send("echo set$((40 + 2))\n")
+        zsh.read_until("set42")
+        zsh.send(f"omnigraph fsc{TAB}")
+        zsh.read_until("fsck")
+        zsh.send(f" g; omnigraph load g --branch ni{TAB}")
+        zsh.read_until("--branch night")
+
+
+def test_a_copy_tells_where_it_goes(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["copy", "g", "--to", "twin"]) == 0
+    assert "→ twin (local)" in capsys.readouterr().err
+    assert branches("twin") == branches(place)
+
+
+@pytest.mark.usefixtures("place")
+def test_an_empty_folder_says_what_is_looked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bare").mkdir()
+    for engine in ("spark", "embedded"):
+        assert main.run(["load", "g", "--data", "bare", "--engine", engine]) == 2
+        said = capsys.readouterr().err
+        assert "The folder bare holds no file that can be loaded." in said
+        assert ".jsonl, " in said
+        assert ".parquet" in said
+
+
+def test_init_replaces_what_a_broken_one_left_but_never_a_graph(place: str, tmp_path: Path) -> None:
+    (tmp_path / "s.pg").write_text(SCHEMA)
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "_schema.pg").write_text("node Old { name: String @key }")
+    assert main.run(["init", "half", "--schema", "s.pg", "--force"]) == 0
+    assert "Person" in str(omnigraph.open("half").schema())
+    assert main.run(["init", "g", "--schema", "s.pg", "--force"]) == 5
+    assert branches(place) == ["main"]
 
 
 def test_a_branch_that_begins_with_its_rows(place: str, tmp_path: Path) -> None:
