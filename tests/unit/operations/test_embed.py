@@ -305,3 +305,8 @@ def test_an_output_appears_whole_or_not_at_all(
     assert (files / "out.jsonl").read_bytes() != kept
     assert fill() != 0
     assert fill("--output", "x", "--engine", "spark") != 0
+    monkeypatch.delenv("OMNIGRAPH_EMBEDDINGS_MOCK")
+    (files / "s.pg").write_text("node Doc { slug: String @key }")
+    capsys.readouterr()
+    assert fill("--output", "x") != 0
+    assert "@embed" in capsys.readouterr().err  # rather than a key that nobody needs
