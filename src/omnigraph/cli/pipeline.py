@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -71,14 +70,12 @@ class OnSpark(Bundle):
 
 def start_session(settings: SparkSettings, *modules: str) -> None:
     """Before the graph is opened, from a process that is still small. What comes next is imported
-    while Spark's machine starts: this process only waits for it."""
+    while Spark's machine starts: this process only waits for it. No thread does so: Ctrl-C in the
+    middle of two imports could leave each of them waiting for the other."""
     from omnigraph.engines.spark.session import get_session
 
     os.environ.setdefault("OMNIGRAPH_SPARK_PANDAS", "false")  # no task of ours has a use for it
-    importing = threading.Thread(target=_import, args=(modules,), daemon=True)
-    importing.start()
-    get_session(settings)
-    importing.join()
+    get_session(settings, meanwhile=lambda: _import(modules))
 
 
 def _import(modules: Sequence[str]) -> None:

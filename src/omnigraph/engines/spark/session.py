@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -49,8 +49,11 @@ _told: SparkSettings | None = None  # what it was told last
 _log: Path | None = None
 
 
-def get_session(settings: SparkSettings | None = None) -> SparkSession:
-    """The session of this process; started when there is none."""
+def get_session(
+    settings: SparkSettings | None = None, meanwhile: Callable[[], None] | None = None
+) -> SparkSession:
+    """The session of this process; started when there is none. `meanwhile` is called when Spark's
+    machine has been started and must be waited for."""
     global _ours, _told
     wanted = settings or read_settings()
     with _guard:
@@ -58,7 +61,7 @@ def get_session(settings: SparkSettings | None = None) -> SparkSession:
         if found is not None:
             _apply(found, wanted)
             return found
-        started = _connect(wanted) if wanted.remote else _start(wanted)
+        started = _connect(wanted) if wanted.remote else _start(wanted, meanwhile)
         _ours, _told = started, wanted
         atexit.register(stop_session)
         return started
@@ -163,7 +166,7 @@ def jars_folder() -> Path:
     return Path(str(_find_spark_home())) / "jars"
 
 
-def _start(settings: SparkSettings) -> SparkSession:
+def _start(settings: SparkSettings, meanwhile: Callable[[], None] | None) -> SparkSession:
     require_pyspark()
     java = find_java()
     _require_reachable(settings)
@@ -185,7 +188,7 @@ def _start(settings: SparkSettings) -> SparkSession:
     java_options += archive
     conf.set("spark.driver.extraJavaOptions", " ".join(java_options).strip())
     try:
-        with _spawning():
+        with _spawning(meanwhile):
             gateway = launch_gateway(  # type: ignore[no-untyped-call]
                 conf, popen_kwargs=_streams(settings)
             )
@@ -213,7 +216,7 @@ def _same(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
 
 
 @contextmanager
-def _spawning() -> Iterator[None]:
+def _spawning(meanwhile: Callable[[], None] | None) -> Iterator[None]:
     """Let PySpark start its machine without a real fork, which Lance in this process might not
     survive. PySpark forks to keep Ctrl-C from the machine; a process group does that too."""
     module: Any = import_module("pyspark.java_gateway")
@@ -221,7 +224,10 @@ def _spawning() -> Iterator[None]:
 
     def spawn(command: list[str], **settings: Any) -> subprocess.Popen[bytes]:
         settings.pop("preexec_fn", None)
-        return subprocess.Popen(command, process_group=0, **settings)
+        started = subprocess.Popen(command, process_group=0, **settings)
+        if meanwhile is not None:
+            meanwhile()
+        return started
 
     module.Popen = spawn
     try:
