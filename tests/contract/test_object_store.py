@@ -250,6 +250,7 @@ def test_compare_and_set_loses_nothing_between_processes(shared_uri: str) -> Non
     store = open_store(shared_uri)
     store.put("count", b"0")
     racers = [workers.start("increment", shared_uri, "count", 40) for _ in range(4)]
+    workers.line_up(shared_uri, len(racers))
     lost = [int(workers.finish(racer)) for racer in racers]
     assert store.get("count").data == b"160"
     assert sum(lost) > 0, "the processes never met, so this run shows nothing"

@@ -43,9 +43,23 @@ def create(uri: str, path: str, content: str) -> None:
         print("won")
 
 
-def increment(uri: str, path: str, times: str) -> None:
-    """Add to a number by compare-and-set; say how often that was lost."""
+def line_up(uri: str, racers: int) -> None:
+    """Wait until so many racers stand at the line, and let them go."""
     store = open_store(uri)
+    deadline = time.monotonic() + 60
+    while len(list(store.list("ready"))) < racers:
+        assert time.monotonic() < deadline, "not all racers came"
+        time.sleep(0.005)
+    store.put("go", b"")
+
+
+def increment(uri: str, path: str, times: str) -> None:
+    """Add to a number by compare-and-set; say how often that was lost. Begins with all others, or
+    a fast one would be through before the next is there."""
+    store = open_store(uri)
+    store.put(f"ready/{os.getpid()}", b"")
+    while store.get_or_none("go") is None:
+        time.sleep(0.001)
     lost = 0
     for _ in range(int(times)):
         while True:
