@@ -3,7 +3,7 @@
     python -m benchmarks.pipeline_memory [--megabytes 500]
 
 Prints one JSON line: the input, the time, and the most memory that a process of each kind held. The
-target is an input of 5,000 MB: that takes a quarter of an hour on two cores and 15 GB of disk, so
+target is an input of 5,000 MB: that takes some minutes on two cores and 15 GB of disk, so
 the default is a tenth of it. What a process holds does not grow with the input, except for the
 keys of the checks, which are bounded.
 """
