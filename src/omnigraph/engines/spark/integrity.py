@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engines.spark.keys import (
+    MOST_ENDS,
     MOST_KEYS,
     CommittedKeys,
     KeyRange,
@@ -231,7 +232,7 @@ class Inspector:
     def _plan_endpoint(self, check: Endpoint) -> Iterator[Task]:
         nodes = self._batch.staged.get(check.node.id)
         committed = self._batch.remaining(check.node.id)
-        for share in self._batch.staged[check.edge.id].shared_out(self._width):
+        for share in self._batch.staged[check.edge.id].shared_out(self._width, MOST_ENDS):
             yield EndpointTask(share, check.column, nodes, committed, self._most)
 
     def _plan_attached(self, check: Attached) -> Iterator[Task]:

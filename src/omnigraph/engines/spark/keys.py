@@ -28,6 +28,8 @@ from omnigraph.storage.location import Location
 
 # So many keys are compared at once; with their texts and hashes they take a few hundred MB.
 MOST_KEYS = 4_000_000
+# Ends of edges are looked up, not compared with each other, which takes less.
+MOST_ENDS = 2 * MOST_KEYS
 _PART_BITS = 32
 
 Sized = TypeVar("Sized")
@@ -96,9 +98,11 @@ class StagedKeys:
         for piece, _ in gathered(self.read([ID_COLUMN])):
             yield combined(piece.column(ID_COLUMN))
 
-    def shared_out(self, most: int) -> list[StagedKeys]:
-        """The same rows in up to `most` shares of about one size."""
-        return [replace(self, files=tuple(s)) for s in shares(self.files, _staged_rows, most)]
+    def shared_out(self, most: int, largest: int = MOST_KEYS) -> list[StagedKeys]:
+        """The same rows in up to `most` shares of about one size; more, where one would exceed
+        `largest`."""
+        found = shares(self.files, _staged_rows, most, largest)
+        return [replace(self, files=tuple(share)) for share in found]
 
 
 @dataclass(frozen=True)
@@ -130,11 +134,13 @@ def _staged_rows(file: KeyFile) -> int:
     return file.file.rows
 
 
-def shares(files: Sequence[Sized], rows_of: object, most: int) -> list[list[Sized]]:
-    """Neighbouring files in up to `most` shares; more, where one would exceed `MOST_KEYS`."""
+def shares(
+    files: Sequence[Sized], rows_of: object, most: int, largest: int = MOST_KEYS
+) -> list[list[Sized]]:
+    """Neighbouring files in up to `most` shares; more, where one would exceed `largest`."""
     assert callable(rows_of)
     total = sum(rows_of(file) for file in files)
-    wanted = min(MOST_KEYS, max(1, -(-total // max(1, most))))
+    wanted = min(largest, max(1, -(-total // max(1, most))))
     found: list[list[Sized]] = []
     held = 0
     for file in files:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engines.spark.absence import without
 from omnigraph.engines.spark.keys import CommittedKeys, KeyRange, StagedKeys, gathered, spelled
 from omnigraph.model.catalog import ID_COLUMN, SRC_COLUMN, Cardinality
 from omnigraph.plan.columns import combined
@@ -185,21 +186,12 @@ class EndpointTask:
         table = pa.concat_tables([t for t, _ in self.edges.read([self.column])])
         places = np.concatenate([file.places() for file in self.edges.files])
         ends = combined(table.column(self.column))
-        distinct = ends.unique()
-        absent = distinct.filter(pa.array(~self._exist(distinct)))
+        absent = without(ends, self._known()).unique()
         if not len(absent):
             return Verdict()
         rows = _where(pc.is_in(ends, value_set=absent))
         some = rows[: self.most]
         return Verdict(len(rows), places[some], tuple(ends.take(pa.array(some)).to_pylist()))
-
-    def _exist(self, ids: pa.Array) -> Numbers:
-        there = np.zeros(len(ids), bool)
-        for known in self._known():
-            there |= pc.is_in(ids, value_set=known).to_numpy(zero_copy_only=False)
-            if there.all():
-                break
-        return there
 
     def _known(self) -> Iterator[pa.Array]:
         if self.nodes is not None:
