@@ -12,7 +12,7 @@ Deliberately absent: naming what is wrong; evaluating one by one does that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from omnigraph.ir.query import InsertEdge, InsertNode, Statement
 from omnigraph.model.catalog import ID_COLUMN, Catalog, EdgeType
 from omnigraph.plan.checks import TableType, check_rows
 from omnigraph.plan.constraints import Endpoint, SetCheck, Unique, set_checks
-from omnigraph.plan.deltas import Delta, TableDelta
+from omnigraph.plan.deltas import Delta, TableDelta, together
 from omnigraph.plan.findings import Findings, Origin
 from omnigraph.plan.identities import ENDS, identify
 from omnigraph.plan.records import read_end
@@ -58,7 +58,9 @@ def insert_together(
         if inserted is None:
             return None
         whole = {table.id: _stacked(inserted, table) for table, _ in inserted}
-        return Shared(whole, _apart(inserted, len(moments))) if _stands(view, whole) else None
+        if not _stands(view, whole):
+            return None
+        return Shared(whole, tuple(_of_member(inserted, place) for place in range(len(moments))))
     except (OmniGraphError, pa.ArrowException, ValueError, TypeError, OverflowError):
         return None
 
@@ -137,10 +139,6 @@ def _ignores_order(check: SetCheck, whole: Delta) -> bool:
     return isinstance(check, Unique)
 
 
-def _apart(inserted: Inserted, members: int) -> tuple[Delta, ...]:
-    return tuple(_of_member(inserted, place) for place in range(members))
-
-
 def _of_member(inserted: Inserted, place: int) -> Delta:
     found: dict[int, TableDelta] = {}
     for number, (table, rows) in enumerate(inserted):
@@ -151,11 +149,5 @@ def _of_member(inserted: Inserted, place: int) -> Delta:
             replacing=0,
             origin=Origin(np.array([number])),
         )
-        before = found.get(table.id)
-        found[table.id] = own if before is None else _joined(before, own)
+        found[table.id] = together(found.get(table.id), own)
     return found
-
-
-def _joined(one: TableDelta, other: TableDelta) -> TableDelta:
-    rows = pa.concat_tables([one.rows, other.rows])
-    return replace(one, rows=rows, origin=one.origin.followed_by(other.origin, 1))

@@ -21,9 +21,8 @@ _UNBOUNDED = Options(Limits(None, None, None, None))
 
 def keep_adjacency(
     snapshot: Snapshot, types: Collection[str] | None, tell: Callable[[str], None]
-) -> list[str]:
-    """Keep the neighbour lists of edge types; returns those that are worth keeping."""
-    kept: list[str] = []
+) -> None:
+    """Keep the neighbour lists of those edge types that are worth it."""
     for edge in snapshot.catalog.edges:
         if types is not None and edge.name not in types:
             continue
@@ -32,6 +31,4 @@ def keep_adjacency(
         if run.keeps(edge.name):
             tell(f"{edge.name}: neighbour lists")
             run.keep(edge.name)
-            kept.append(edge.name)
             give_back()
-    return kept

@@ -19,13 +19,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from omnigraph import progress
-from omnigraph.engines.spark.progress import ProgressEvent
-from omnigraph.engines.spark.session import is_classic
+from omnigraph.engines.spark.progress import ProgressEvent, asked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +65,7 @@ def observed(spark: SparkSession, what: str) -> Iterator[Rows]:
         return
     survey = _Survey(tell, what, rows)
     survey.tell(0, 0)
-    with survey.asking(spark):
+    with survey.in_session(spark):
         yield rows
     survey.tell(survey.done, survey.done, finished=True)
 
@@ -113,24 +112,9 @@ class _Survey:
             )
         )
 
-    @contextmanager
-    def asking(self, spark: SparkSession) -> Iterator[None]:
+    def in_session(self, spark: SparkSession) -> AbstractContextManager[None]:
         """Look about once a second, in whichever way the session can be asked."""
-        if is_classic(spark):
-            thread = threading.Thread(target=self._poll, args=(spark,), daemon=True)
-            thread.start()
-            try:
-                yield
-            finally:
-                self._over.set()
-                thread.join(EVERY_S)
-            return
-        handler: Any = self._on_progress
-        spark.registerProgressHandler(handler)
-        try:
-            yield
-        finally:
-            spark.removeProgressHandler(handler)
+        return asked(spark, self._poll, self._on_progress, self._over)
 
     def _poll(self, spark: SparkSession) -> None:
         tracker = spark.sparkContext.statusTracker()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -139,24 +139,9 @@ class _Job:
         total = self._tally.bytes_total
         return None, None if total is None else total * done // max(1, self._tasks)
 
-    @contextmanager
-    def in_session(self, spark: SparkSession) -> Iterator[None]:
+    def in_session(self, spark: SparkSession) -> AbstractContextManager[None]:
         """Tell about once a second, as the session can be asked."""
-        if hasattr(spark, "_jsparkSession"):
-            thread = threading.Thread(target=self._poll, args=(spark,), daemon=True)
-            thread.start()
-            try:
-                yield
-            finally:
-                self._over.set()
-                thread.join(_EVERY_S)
-        else:
-            handler: Any = self._on_progress
-            spark.registerProgressHandler(handler)
-            try:
-                yield
-            finally:
-                spark.removeProgressHandler(handler)
+        return asked(spark, self._poll, self._on_progress, self._over)
 
     def _poll(self, spark: SparkSession) -> None:
         while not self._over.wait(_EVERY_S):
@@ -168,6 +153,32 @@ class _Job:
         """What a Connect endpoint sends by itself."""
         if stages and not done:
             self.tell(min(self._tasks, sum(stage.num_completed_tasks for stage in stages)))
+
+
+@contextmanager
+def asked(
+    spark: SparkSession,
+    poll: Callable[[SparkSession], None],
+    handler: Callable[..., None],
+    over: threading.Event,
+) -> Iterator[None]:
+    """Have a session watched: by `poll` in a thread, until it is `over`; a Connect endpoint calls
+    `handler` by itself."""
+    if hasattr(spark, "_jsparkSession"):
+        thread = threading.Thread(target=poll, args=(spark,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join(_EVERY_S)
+    else:
+        told: Any = handler
+        spark.registerProgressHandler(told)
+        try:
+            yield
+        finally:
+            spark.removeProgressHandler(told)
 
 
 def _time_to_go(
