@@ -20,7 +20,7 @@ from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.execute import Execution
 from omnigraph.engines.embedded.frame import Frame
 from omnigraph.engines.embedded.lineage import Lineage
-from omnigraph.engines.embedded.releasing import keep_small
+from omnigraph.engines.embedded.releasing import suit_queries
 from omnigraph.engines.embedded.run import Run
 from omnigraph.engines.explaining import Explanation
 from omnigraph.engines.expressions.shapes import declared, last_projection, schema_of
@@ -85,7 +85,7 @@ class EmbeddedEngine:
         options: Options = DEFAULT_OPTIONS,
     ) -> Result:
         """The rows of a plan. Matching happens now, fetching what is returned when it is read."""
-        keep_small()
+        suit_queries()
         run = Run(snapshot, params, self.cache, options, self._lineage)
         execution = Execution(run, options.profile)
         root, columns = last_projection(plan)

@@ -73,20 +73,41 @@ class Numbering:
         """The row id of every number, those of holes included."""
         return np.arange(self.size, dtype=np.uint64) if self.row_ids is None else self.row_ids
 
-    def places(self, row_ids: Array) -> Array | None:
-        """Where values in the order of these row ids go; None when they are in place already."""
-        numbers = self.to_numbers(row_ids)
-        if len(numbers) == self.size and bool(np.all(numbers[1:] > numbers[:-1])):
-            return None
-        places = np.full(self.size, NOBODY, np.int64)
-        places[numbers] = np.arange(len(numbers))
-        return places
-
     def to_row_ids(self, numbers: Array) -> Array:
         if self.row_ids is None:
             return numbers.astype(np.uint64)
         found: Array = self.row_ids[numbers]
         return found
+
+
+class Placing:
+    """Where values go that are read in parts. While they come in place, nothing is held."""
+
+    def __init__(self, numbering: Numbering) -> None:
+        self._numbering = numbering
+        self._count = 0
+        self._numbers: list[Array] = []  # of everything, once something came out of place
+
+    def add(self, row_ids: Array) -> None:
+        """The next values are of the rows with these ids."""
+        numbers = self._numbering.to_numbers(row_ids)
+        expected = np.arange(self._count, self._count + len(numbers), dtype=numbers.dtype)
+        if self._numbers:
+            self._numbers.append(numbers)
+        elif not np.array_equal(numbers, expected):
+            self._numbers = [np.arange(self._count, dtype=numbers.dtype), numbers]
+        self._count += len(numbers)
+
+    def places(self) -> Array | None:
+        """For each number, the place of its value among those that were read; None when each is
+        at its number already."""
+        size = self._numbering.size
+        if not self._numbers and self._count == size:
+            return None
+        places = np.full(size, NOBODY, np.int64)
+        numbers = np.concatenate(self._numbers) if self._numbers else np.arange(self._count)
+        places[numbers] = np.arange(len(numbers))
+        return places
 
 
 def number_parts(parts: Iterator[Array]) -> Numbering:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from omnigraph.engines.embedded.bounds import Bounds
 from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.lineage import Ancestor, continued
-from omnigraph.engines.embedded.numbering import NOBODY, Array, Numbering, number_parts
+from omnigraph.engines.embedded.numbering import NOBODY, Array, Numbering, Placing, number_parts
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.storage.reading import ROW_ID, IoCounters, Table
 
@@ -135,13 +135,13 @@ class Resident:
             return carried
         assert self._table is not None
         values: list[pa.Array] = []
-        row_ids: list[Array] = []
+        placing = Placing(numbering)
         for batch in self._table.scan([column], with_row_id=True):
             bounds.scan(batch.num_rows)
             values.append(batch.column(0))
-            row_ids.append(batch.column(ROW_ID).to_numpy())
-        whole = pa.chunked_array(values, self._table.schema.field(column).type).combine_chunks()
-        places = numbering.places(np.concatenate(row_ids)) if row_ids else None
+            placing.add(batch.column(ROW_ID).to_numpy())
+        whole = _whole(values, self._table.schema.field(column).type)
+        places = placing.places()
         return whole if places is None else whole.take(indices(places))
 
     def _carried_ids(self, numbering: Numbering) -> pa.Array | None:
@@ -268,6 +268,12 @@ class Resident:
         rank = np.empty(len(order), order.dtype)
         rank[order] = np.arange(len(order), dtype=order.dtype)
         return rank
+
+
+def _whole(parts: list[pa.Array], type_: Any) -> pa.Array:
+    """Parts as one array of its own. A part that is kept as it was read would keep all that was
+    read with it: row ids, and the bytes of the file around it."""
+    return pa.concat_arrays(parts) if parts else pa.array([], type_)
 
 
 def indices(numbers: Array) -> pa.Array:

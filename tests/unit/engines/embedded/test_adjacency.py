@@ -16,7 +16,7 @@ from omnigraph.engines.embedded.adjacency import (
 )
 from omnigraph.engines.embedded.bounds import Bounds
 from omnigraph.engines.embedded.carrying import carry_neighbours, widened
-from omnigraph.engines.embedded.numbering import NOBODY, Numbering, number_rows, pick
+from omnigraph.engines.embedded.numbering import NOBODY, Numbering, Placing, number_rows, pick
 
 BOUNDS = Bounds(Limits(seconds=None))
 SIZE = 6
@@ -99,11 +99,28 @@ def test_numbers_follow_row_ids(row_ids: list[int]) -> None:
 
 def test_values_go_to_their_numbers() -> None:
     found = Numbering(3, np.array([5, 9, 7], np.uint64), np.array([True, False, True]))
-    places = found.places(np.array([7, 5], np.uint64))
-    assert places is not None
-    assert places.tolist() == [1, NOBODY, 0]
+    assert _places(found, [7, 5]) == [1, NOBODY, 0]
+    assert _places(found, [7], [5]) == [1, NOBODY, 0]
+    assert _places(found, [5], [], [7]) == [0, NOBODY, 1]
     assert found.everything().tolist() == [0, 2]
     assert found.rows == 2
+
+
+def test_values_that_come_in_place_stay_there() -> None:
+    plain, sparse = Numbering(4), number_rows(np.array([3, 8, 9], np.uint64))
+    assert _places(plain, [0, 1], [2, 3]) is None
+    assert _places(sparse, [3], [8, 9]) is None
+    assert _places(sparse, [3], [9, 8]) == [0, 2, 1]
+    assert _places(plain, [0, 1], [2]) == [0, 1, 2, NOBODY]
+    assert _places(Numbering(0)) is None
+
+
+def _places(numbering: Numbering, *parts: list[int]) -> list[int] | None:
+    placing = Placing(numbering)
+    for part in parts:
+        placing.add(np.array(part, np.uint64))
+    places = placing.places()
+    return None if places is None else [int(place) for place in places]
 
 
 def test_picking_by_number() -> None:
