@@ -32,10 +32,11 @@ def register(spark: SparkSession) -> None:
     Relative addresses of graphs count from the folder that the program is in now. The session's
     `spark.sql.python.filterPushdown.enabled` is switched on, for reads with `pushFilters`.
     """
+    from omnigraph.engines.spark.session import parallelism
     from omnigraph.spark.source import source_at
 
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    spark.dataSource.register(source_at(os.getcwd()))
+    spark.dataSource.register(source_at(os.getcwd(), parallelism(spark)))
 
 
 def create_views(

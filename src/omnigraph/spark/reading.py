@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import datasource as ds
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from omnigraph.engines.spark.collecting import spare_collector
 from omnigraph.engines.spark.columns import column_types, physical_names, to_spark
 from omnigraph.engines.spark.keys import shares
 from omnigraph.errors import InvalidArgumentError
@@ -25,8 +26,9 @@ from omnigraph.plan.checks import TableType
 from omnigraph.storage.distributed import list_files, scan_files
 from omnigraph.storage.location import Location
 
-# Files are grouped so that a partition has about so many rows.
-_PARTITION_ROWS = 500_000
+# Files are grouped so that a partition has about so many rows, if there are more of them than
+# tasks that run side by side: each task costs about as much as reading 100,000 rows.
+_PARTITION_ROWS = 1_000_000
 _COMPARISONS: dict[type[Any], Any] = {
     ds.EqualTo: lambda field, value: field == value,
     ds.GreaterThan: lambda field, value: field > value,
@@ -47,11 +49,13 @@ class SnapshotReader(DataSourceReader):
         version: TableVersion | None,
         table: TableType,
         columns: Sequence[str],
+        parallelism: int,
     ) -> None:
         self._location = location
         self._version = version
         self._table = table
         self._columns = list(columns)
+        self._parallelism = parallelism
         self._filter: pc.Expression | None = None
         unknown = [name for name in columns if name not in column_types(table)]
         if unknown:
@@ -61,13 +65,14 @@ class SnapshotReader(DataSourceReader):
         if self._version is None or self._version.rows == 0:
             return [InputPartition(())]
         files = list_files(self._location, self._version)
-        most = -(-self._version.rows // _PARTITION_ROWS)
-        groups = shares(files, lambda file: file[1], max(most, min(len(files), 8)))
+        rounds = -(-self._version.rows // (_PARTITION_ROWS * self._parallelism))
+        groups = shares(files, lambda file: file[1], rounds * self._parallelism)
         return [InputPartition(tuple(number for number, _ in group)) for group in groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not partition.value or self._version is None:
             return
+        spare_collector()
         for batch in scan_files(
             self._location,
             self._version,

@@ -24,6 +24,7 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSource
 
+from omnigraph.engines.spark.collecting import spare_collector
 from omnigraph.engines.spark.columns import spark_schema
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.history.resolve import Target, resolve
@@ -41,9 +42,12 @@ class OmniGraphSource(DataSource):
 
     # From here relative addresses count; the processes that ask stand in folders of their own.
     folder = ""
+    # So many tasks of the program run side by side.
+    parallelism = 1
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
+        spare_collector()
         # Options are matched without regard to case, as everywhere in Spark.
         self._options = {name.lower(): value for name, value in dict(options).items()}
         self._snapshot: Snapshot | None = None
@@ -58,11 +62,12 @@ class OmniGraphSource(DataSource):
         return spark_schema(self._table())
 
     def reader(self, schema: Any) -> SnapshotReader:
+        spare_collector()  # Spark plans in one process and asks for readers in another
         root = GraphRoot.at(self._graph())
         version = self._pinned().table(self._table().id)
         pushes = self._options.get("pushfilters", "").lower() == "true"
         kind = FilteringReader if pushes else SnapshotReader
-        return kind(root.location, version, self._table(), schema.fieldNames())
+        return kind(root.location, version, self._table(), schema.fieldNames(), self.parallelism)
 
     def streamReader(self, schema: Any) -> ChangeStream:
         start = self._options.get("startingat", "beginning")
@@ -135,13 +140,14 @@ class OmniGraphSource(DataSource):
         return find_type(self._pinned().catalog, self._required("type"))
 
 
-def source_at(folder: str) -> type[OmniGraphSource]:
-    """The source of a program that stands in this folder."""
+def source_at(folder: str, parallelism: int) -> type[OmniGraphSource]:
+    """The source of a program that stands in this folder and runs so many tasks at once."""
 
     class Source(OmniGraphSource):
         pass
 
     Source.folder = folder  # made here, the class is pickled whole, with its folder
+    Source.parallelism = parallelism
     return Source
 
 

@@ -132,7 +132,7 @@ def test_a_relative_address_travels_as_a_whole_one(
     source: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tasks stand in folders of their own, and open the graph there."""
-    kind = pickle.loads(cloudpickle.dumps(source_at(str(tmp_path))))
+    kind = pickle.loads(cloudpickle.dumps(source_at(str(tmp_path), 2)))
     schema = StructType([StructField("id", StringType()), StructField("_type", StringType())])
     monkeypatch.chdir("/")
     reader = kind({"graph": "source", "startingAt": "beginning"}).streamReader(schema)

@@ -36,4 +36,7 @@ import omnigraph.engines.spark.tables  # noqa: E402, F401
 if __name__ == "__main__":
     from pyspark.daemon import manager
 
+    from omnigraph.engines.spark.collecting import spare_collector
+
+    spare_collector()
     manager()

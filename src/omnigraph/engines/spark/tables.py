@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from omnigraph.engines.spark.collecting import spare_collector
 from omnigraph.engines.spark.columns import (
     column_types,
     physical_names,
@@ -48,6 +49,7 @@ def table_frame(
     blobs = any(item.name in names for item in table.blob_properties)
 
     def scan(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_collector()
         for batch in batches:
             for place in batch.column(0).to_pylist():
                 for rows in scan_files(

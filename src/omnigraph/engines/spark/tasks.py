@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from omnigraph.engines.spark.collecting import spare_collector
 from omnigraph.engines.spark.environment import carried, lent
 from omnigraph.engines.spark.failures import translated
 from omnigraph.engines.spark.progress import Tally, Watch
@@ -151,6 +152,7 @@ def _task(
     variables = carried()
 
     def task(place: int, item: Item) -> _Reply:
+        spare_collector()
         with lent(variables):
             answer = answer_of(function, item)
         if measure is not None and counters is not None:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engines.expressions.evaluate import constant, holds
 from omnigraph.engines.expressions.functions import as_type
+from omnigraph.engines.spark.collecting import spare_collector
 from omnigraph.engines.spark.columns import arrow_type, spark_type, to_spark_type
 from omnigraph.engines.spark.keys import shares
 from omnigraph.engines.spark.queries.batches import BatchRows, Constants
@@ -229,6 +230,7 @@ def by_files(
     ]
 
     def read_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_collector()
         for batch in batches:
             for place in batch.column(0).to_pylist():
                 yield from rows_of(groups[place])
