@@ -42,6 +42,12 @@ class Inserter:
         for _ in range(amount):
             self.insert()
 
+    @staticmethod
+    def compute(amount: int) -> None:
+        """So many milliseconds, about, of a processor and nothing else."""
+        for _ in range(amount):
+            sum(number * number for number in range(12_000))
+
     def prepare(self, schema: str) -> None:
         """An empty graph, and the code that ingest needs."""
         self._held = omnigraph.init(str(self.folder / "graph"), schema)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
+from statistics import median
 
 import pyarrow as pa
 
@@ -43,6 +44,7 @@ ROWS = 1_000_000
 NODES, EDGES = 100_000, 500_000
 CROWDS = (1, 2, 4, 8)
 EACH, EACH_TOGETHER = 20, 16
+COMPUTED = 300  # as long, about, as the inserts
 TURNS = 5
 
 
@@ -213,7 +215,8 @@ def _threads(folder: Path) -> list[Measure]:
 
 
 def _processes(folder: Path) -> list[Measure]:
-    """Processes that begin together, each on a branch of its own, then all on one."""
+    """Processes that begin together, each on a branch of its own, then all on one. What they could
+    gain at most shows when they only compute."""
     graph = new_graph(folder, "processes")
     insert_many(graph, "start", 2)
     with ExitStack() as stack:
@@ -223,11 +226,18 @@ def _processes(folder: Path) -> list[Measure]:
         for number, worker in enumerate(workers):
             graph.create_branch(f"b{number}")
             worker.call("join", graph.uri, f"b{number}", f"own-{number}")
+        alone = _gain(
+            "computing alone by so many processes",
+            "8 processes, computing alone,",
+            lambda _, crowd: _race(workers[:crowd], COMPUTED, "compute"),
+            None,
+        )
         apart = _gain(
             "by so many processes, a branch each",
             "8 processes, a branch each,",
             lambda _, crowd: _race(workers[:crowd], EACH),
             3.0,
+            note=f"processes that only compute: {median(alone[-1].samples[OURS]):.2f}",
         )
         for number, worker in enumerate(workers):
             worker.call("join", graph.uri, "main", f"shared-{number}")
@@ -237,20 +247,22 @@ def _processes(folder: Path) -> list[Measure]:
             lambda _, crowd: _race(workers[:crowd], EACH_TOGETHER),
             1.0,
         )
-    return apart + together
+    return alone + apart + together
 
 
-def _race(workers: list[Worker], each: int) -> float:
-    """Inserts per second of workers that begin together."""
+def _race(workers: list[Worker], each: int, verb: str = "insert_many") -> float:
+    """How much workers do in a second that begin together."""
     begun = time.perf_counter()
     for worker in workers:
-        worker.begin("insert_many", each)
+        worker.begin(verb, each)
     for worker in workers:
         worker.end()
     return len(workers) * each / (time.perf_counter() - begun)
 
 
-def _gain(name: str, crowd: str, rate: Callable[[int, int], float], least: float) -> list[Measure]:
+def _gain(
+    name: str, crowd: str, rate: Callable[[int, int], float], least: float | None, note: str = ""
+) -> list[Measure]:
     """The rates, and what the largest crowd is worth beside one, turn by turn."""
     samples = {str(size): [rate(0, size)] for size in CROWDS}
     one, many = CROWDS[0], CROWDS[-1]
@@ -260,5 +272,5 @@ def _gain(name: str, crowd: str, rate: Callable[[int, int], float], least: float
     gains = [m / o for o, m in zip(samples[str(one)], samples[str(many)], strict=True)]
     return [
         Measure(name, "per s", samples, more=True, peers=False),
-        Measure(f"{crowd} over one", "times", {OURS: gains}, target=least, more=True),
+        Measure(f"{crowd} over one", "times", {OURS: gains}, target=least, more=True, note=note),
     ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.spark.inputs import SCHEMA, content, knows, note, owns, person
 
@@ -44,6 +46,25 @@ def test_a_type_reads_as_a_table(spark: Any, graph: Graph) -> None:
     assert rows["Cy"].face is None
     (edge,) = read(spark, graph, "Knows").collect()
     assert (edge.id, edge.src, edge.dst) == ("k1", "Ada", "Bo")
+
+
+def test_a_table_of_many_files_is_read_by_few_tasks(spark: Any, graph: Graph) -> None:
+    for number in range(9):
+        graph.ingest([person(f"p{number}")])
+    people = read(spark, graph, "Person")
+    assert people.rdd.getNumPartitions() == spark.sparkContext.defaultParallelism
+    assert people.count() == len(PEOPLE) + 9
+
+
+def test_workers_do_not_look_through_their_imports_for_garbage(spark: Any) -> None:
+    def frozen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import gc
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"n": [gc.get_freeze_count()]})
+
+    (row,) = spark.range(0, 1, 1, 1).mapInArrow(frozen, "n long").collect()
+    assert row.n > 10_000
 
 
 def test_filters_mean_what_they_mean_in_spark(spark: Any, graph: Graph) -> None:

@@ -29,6 +29,14 @@ def test_a_local_cluster_is_no_local_session() -> None:
     assert settings.spark_config()["spark.driver.host"] == "127.0.0.1"
 
 
+def test_workers_on_this_machine_are_reached_through_unix_sockets() -> None:
+    name = "spark.python.unix.domain.socket.enabled"
+    assert read_settings("local[2]", environ={}).spark_config()[name] == "true"
+    assert name not in read_settings("spark://h:7077", environ={}).spark_config()
+    kept = read_settings("local[2]", config={name: "false"}, environ={})
+    assert kept.spark_config()[name] == "false"
+
+
 @pytest.mark.parametrize("text", ["a=b", "spark.a", "nothing"])
 def test_a_setting_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(InvalidArgumentError):
