@@ -26,9 +26,9 @@ from omnigraph.plan.checks import TableType
 from omnigraph.storage.distributed import list_files, scan_files
 from omnigraph.storage.location import Location
 
-# Files are grouped so that a partition has about so many rows, if there are more of them than
-# tasks that run side by side: each task costs about as much as reading 100,000 rows.
-_PARTITION_ROWS = 1_000_000
+# Files are grouped into as many partitions as tasks run side by side; twice as many from so many
+# rows for each on, and so forth. A task costs about as much as reading 100,000 rows.
+_PARTITION_ROWS = 4_000_000
 _COMPARISONS: dict[type[Any], Any] = {
     ds.EqualTo: lambda field, value: field == value,
     ds.GreaterThan: lambda field, value: field > value,
