@@ -28,7 +28,7 @@ EMPTY = (
 )
 MASTER = "local[2]"
 ROWS = 10
-COLD, WARM, QUICK = 5, 4, 8
+UNCOUNTED, COLD, WARM, QUICK = 2, 4, 4, 8
 
 
 def run(setting: Setting) -> Findings:
@@ -65,7 +65,8 @@ def _quick(name: str, arguments: list[str], target: float) -> Measure:
 
 
 def _cold(load: list[str]) -> list[Measure]:
-    """All in turns, after one of each that makes the archive of Java classes."""
+    """All in turns, after some of each: the archive of Java classes is written behind the first and
+    used from the third on."""
     environ = {"OMNIGRAPH_SPARK_RESIDENT": "off"}
     commands = {
         "an empty session": [sys.executable, "-c", EMPTY.format(master=MASTER)],
@@ -73,10 +74,10 @@ def _cold(load: list[str]) -> list[Measure]:
         "`omnigraph load`": load,
     }
     samples: dict[str, list[float]] = {name: [] for name in commands}
-    for turn in range(COLD + 1):
+    for turn in range(UNCOUNTED + COLD):
         for name, command in commands.items():
             seconds = timed_s(partial(_run, command, environ))
-            if turn:
+            if turn >= UNCOUNTED:
                 samples[name].append(seconds)
     empty, loaded, _ = samples.values()
     above = [mine - least for mine, least in zip(loaded, empty, strict=True)]
