@@ -3,17 +3,21 @@
 A worker collects garbage after every task, and looks through everything that it has imported: with
 this package, Arrow and Lance that took 45 ms, most of what a small task costs.
 
-Guarantees: what a task makes after the first call is collected as ever.
+Guarantees: what a task makes is collected as ever.
 Deliberately absent: the driver's garbage, which is the program's.
 """
 
 from __future__ import annotations
 
 import gc
-from functools import cache
+import sys
+
+_modules = 0  # how many were there when we last looked
 
 
-@cache
 def spare_collector() -> None:
-    """For the beginning of a task: what is there the first time is there to stay."""
-    gc.freeze()
+    """For the beginning of a task: what has been imported is there to stay."""
+    global _modules
+    if len(sys.modules) != _modules:
+        gc.freeze()
+        _modules = len(sys.modules)
