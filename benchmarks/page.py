@@ -35,8 +35,8 @@ same machine, in the same run, over the same data. Every answer that can be comp
   *cold* is a new process that imports, opens and answers.
 - `make bench` repeats everything in less than ten minutes on two quiet cores; `make bench
   SUITE=queries SF=0.1` a part of it, on a smaller graph, whose records stay off this page; `make
-  bench ARGS=--full` goes to 10,000 commits and to loads ten times as large, and takes a quarter of
-  an hour more.
+  bench ARGS=--full` goes to 10,000 commits and to loads ten times as large, and takes some minutes
+  more.
 - `make profile Q="8 paths"` asks one question for three seconds and draws where the time goes into
   `flame.svg`, a flame graph; the pointer shows names and shares. `Q` is the beginning of the name
   of a question below, or the text of a query over the same graph.
