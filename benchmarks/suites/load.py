@@ -30,7 +30,7 @@ GROWN = 12.0  # ten times the input takes ten times as long, and a fifth more at
 ROUNDS = 2
 SCANS = 9
 ALL_COLUMNS, TWO_COLUMNS = "id string, src string, dst string, since int", "src string, since int"
-MEGABYTES = 1_000  # of the 5,000 that are promised; those take a quarter of an hour
+MEGABYTES = 1_000  # of the 5,000 that are promised; those take some minutes
 
 
 def run(setting: Setting) -> Findings:
@@ -119,7 +119,7 @@ class Pipeline:
             ours, theirs = f"{name}-{turn}", self.place / f"plain-{name}-{turn}"
             samples[OURS].append(timed_s(lambda: self.load(ours, source)))  # noqa: B023 - called at once
             samples[PLAIN_SPARK].append(timed_s(lambda: plain(self.spark, source, theirs)))  # noqa: B023
-        same = self._totals(*self._edges(name))
+        same = _agree(*self._edges(name))
         bound = self.setting.promised(SLOWER)
         return Measure(f"load {name} on Spark", "s", samples, same=same, bound=bound)
 
@@ -133,10 +133,6 @@ class Pipeline:
             rows.selectExpr("count(*)", "sum(since)", f"max({key})")
             for rows, key in ((ours, "src"), (theirs, "`from`"))
         )  # type: ignore[return-value]
-
-    @staticmethod
-    def _totals(ours: Any, theirs: Any) -> bool:
-        return [tuple(row) for row in ours.collect()] == [tuple(row) for row in theirs.collect()]
 
     def scans(self, name: str) -> list[Measure]:
         """A snapshot's edges and the same rows in Parquet: all columns, then two of them."""
@@ -188,15 +184,17 @@ def _scan(
     bound: float | None,
     note: str,
 ) -> Measure:
-    same = [tuple(r) for r in ours(schema).collect()] == [
-        tuple(r) for r in theirs(schema).collect()
-    ]
+    same = _agree(ours(schema), theirs(schema))
     samples: dict[str, list[float]] = {OURS: [], PLAIN_SPARK: [], AGAIN: []}
     for _ in range(SCANS):
         for subject, rows in ((OURS, ours), (PLAIN_SPARK, theirs), (AGAIN, ours)):
             # A frame that was collected before would read what its first scan had shuffled.
             samples[subject].append(timed_s(rows(schema).collect))
     return Measure(name, "s", samples, same=same, bound=bound, note=note)
+
+
+def _agree(ours: Any, theirs: Any) -> bool:
+    return [tuple(row) for row in ours.collect()] == [tuple(row) for row in theirs.collect()]
 
 
 def _largest(rows: Any, schema: str) -> Any:

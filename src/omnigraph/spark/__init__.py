@@ -29,7 +29,8 @@ __all__ = ["create_views", "register"]
 def register(spark: SparkSession) -> None:
     """Make `format("omnigraph")` known to a session.
 
-    Relative addresses of graphs count from the folder that the program is in now. The session's
+    Relative addresses of graphs count from the folder that the program is in now, and a table is
+    read in as many partitions as there are cores now, or a multiple. The session's
     `spark.sql.python.filterPushdown.enabled` is switched on, for reads with `pushFilters`.
     """
     from omnigraph.engines.spark.session import parallelism

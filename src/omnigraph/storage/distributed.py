@@ -31,7 +31,7 @@ from omnigraph.storage.cells import scan_whole
 from omnigraph.storage.failures import translated
 from omnigraph.storage.lines import Prepared, line_path, new_path, open_line, writable_line
 from omnigraph.storage.location import Location
-from omnigraph.storage.reading import BATCH_ROWS, open_dataset
+from omnigraph.storage.reading import open_dataset
 from omnigraph.storage.rewriting import ROW_ADDRESS, Addresses
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.schemas import FILE_FORMAT, ROWS_PER_FILE, physical_schema, to_physical
@@ -166,9 +166,7 @@ def scan_files(
         if whole_blobs:
             yield from scan_whole(dataset, columns, **options)
             return
-        yield from dataset.scanner(
-            columns=list(columns), batch_size=BATCH_ROWS, **options
-        ).to_batches()
+        yield from dataset.scanner(columns=list(columns), **options).to_batches()
 
 
 def _open(target: Target) -> Any:
