@@ -13,8 +13,10 @@ Deliberately absent: parts of blobs (`blobs`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +25,8 @@ from omnigraph.model.references import stored_reference
 from omnigraph.storage.holding import held
 
 ADDRESS = "_rowaddr"
+# What a batch of a scan holds at most, if one row does not hold more.
+BATCH_BYTES = 8 * 1024 * 1024
 # Lance's number for a blob that lies elsewhere.
 _EXTERNAL = 3
 
@@ -40,6 +44,7 @@ def read_whole(dataset: Any, columns: Sequence[str], **options: Any) -> pa.Table
 def scan_whole(dataset: Any, columns: Sequence[str], **options: Any) -> Iterator[pa.RecordBatch]:
     """The same in batches."""
     blobs = _blobs(dataset, columns)
+    options = {"batch_size_bytes": BATCH_BYTES, **options}
     if _has_references(dataset, blobs, options):
         yield from _with_references(dataset, columns, blobs, options)
     else:
@@ -75,13 +80,26 @@ def _with_references(
 ) -> Iterator[pa.RecordBatch]:
     asked = bool(options.get("with_row_address"))
     options = {**options, "with_row_address": True}
-    for batch in dataset.scanner(columns=list(columns), **options).to_batches():
+    described = dataset.scanner(columns=list(columns), **options).to_batches()
+    for batch in (part for whole in described for part in _parts(whole, blobs)):
         addresses = batch.column(ADDRESS)
         for name in blobs:
             place = batch.schema.get_field_index(name)
             cells = _cells(dataset, name, batch.column(name), addresses)
             batch = batch.set_column(place, pa.field(name, cells.type), cells)
         yield batch if asked else batch.drop_columns([ADDRESS])
+
+
+def _parts(batch: pa.RecordBatch, blobs: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Slices whose blobs take no more than a batch may: Lance counted their descriptions only."""
+    sizes = np.zeros(batch.num_rows, np.uint64)
+    for name in blobs:
+        sizes += pc.fill_null(pc.struct_field(batch.column(name), "size"), 0).to_numpy()
+    begins = np.cumsum(sizes) - sizes
+    cuts = np.flatnonzero(np.diff(begins // np.uint64(BATCH_BYTES))) + 1
+    bounds = [0, *cuts.tolist(), batch.num_rows]
+    for first, end in pairwise(bounds):
+        yield batch.slice(first, end - first)
 
 
 def _cells(dataset: Any, name: str, described: pa.Array, addresses: pa.Array) -> pa.Array:

@@ -27,7 +27,7 @@ from lance.fragment import FragmentMetadata, write_fragments
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.commit import StagedWrite
 from omnigraph.model.snapshot import TableVersion
-from omnigraph.storage.cells import scan_whole
+from omnigraph.storage.cells import BATCH_BYTES, scan_whole
 from omnigraph.storage.failures import translated
 from omnigraph.storage.lines import Prepared, line_path, new_path, open_line, writable_line
 from omnigraph.storage.location import Location
@@ -37,6 +37,12 @@ from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.schemas import FILE_FORMAT, ROWS_PER_FILE, physical_schema, to_physical
 
 TableType = NodeType | EdgeType
+
+# A batch ends after so many rows or after `BATCH_BYTES`. Lance's own 8,192 rows make many small
+# batches of narrow rows, which cost Spark more than they hold, and 100 MB of texts with vectors.
+# A scan with a filter keeps Lance's rows: it counts the bytes of what it filters by, and fetches
+# the other columns of the rows that pass afterwards.
+_BATCH_ROWS = 65_536
 
 
 @dataclass(frozen=True)
@@ -162,6 +168,8 @@ def scan_files(
             "fragments": [dataset.get_fragment(number) for number in files],
             "with_row_address": with_address,
             "scan_in_order": True,
+            "batch_size": _BATCH_ROWS if filter is None else None,
+            "batch_size_bytes": BATCH_BYTES,
         }
         if whole_blobs:
             yield from scan_whole(dataset, columns, **options)

@@ -16,6 +16,7 @@ from omnigraph.graph import Graph
 from omnigraph.model.references import GIVEN, STORED, address_of
 from omnigraph.operations.opening import init_graph, open_graph
 from omnigraph.storage.allowing import AllowList
+from omnigraph.storage.reading import open_table
 
 SCHEMA = """
 node Doc { key: String @key
@@ -61,6 +62,17 @@ def test_texts_in_queries_mean_what_they_mean_in_inputs(graph: Graph) -> None:
         graph.mutate('query i() { insert Doc { key: "d", scan: "just words" } }')
     with pytest.raises(InvalidDataError, match="base 64"):
         graph.mutate('query u() { update Doc set { scan: "base64:?" } where key = "a" }')
+
+
+def test_blobs_beside_references_are_fetched_in_parts_that_fit(graph: Graph) -> None:
+    values = [bytes([n]) * 1024 * 1024 for n in range(20)]
+    put(graph, ref=f"{ASSETS}/a.pdf", **{f"k{n:02}": value for n, value in enumerate(values)})
+    (version,) = graph.snapshot().tables.values()
+    batches = list(open_table(graph.snapshot().root, version).scan(["scan"], whole_blobs=True))
+    assert max(batch.nbytes for batch in batches) <= 9 * 1024 * 1024
+    found = pa.Table.from_batches(batches)["scan"].to_pylist()
+    assert address_of(found[0]) == f"{ASSETS}/a.pdf"
+    assert found[1:] == values
 
 
 def test_nothing_is_allowed_unless_somebody_said_so(graph: Graph, tmp_path: Path) -> None:
