@@ -66,7 +66,8 @@ def test_texts_in_queries_mean_what_they_mean_in_inputs(graph: Graph) -> None:
 
 def test_blobs_beside_references_are_fetched_in_parts_that_fit(graph: Graph) -> None:
     values = [bytes([n]) * 1024 * 1024 for n in range(20)]
-    put(graph, ref=f"{ASSETS}/a.pdf", **{f"k{n:02}": value for n, value in enumerate(values)})
+    blobs: dict[str, Any] = {f"k{n:02}": value for n, value in enumerate(values)}
+    put(graph, "append", ref=f"{ASSETS}/a.pdf", **blobs)
     (version,) = graph.snapshot().tables.values()
     batches = list(open_table(graph.snapshot().root, version).scan(["scan"], whole_blobs=True))
     assert max(batch.nbytes for batch in batches) <= 9 * 1024 * 1024
