@@ -91,26 +91,47 @@ def commit_prepared(
     kind: CommitKind,
     prepare: Callable[[Line], Proposal | None],
     *,
+    meanwhile: Callable[[], None] | None = None,
+    settle: Callable[[Sequence[Commit]], None] | None = None,
     lock_timeout_ms: int = LOCK_TIMEOUT_MS,
 ) -> list[Commit]:
-    """Have a proposal prepared while the lock is held, so that nobody can come between."""
+    """Have a proposal prepared while the lock is held, so that nobody can come between.
+
+    `meanwhile` is called while others hold the lock, and may end the wait by raising; `settle` is
+    told what was published before the lock is given back.
+    """
     branch = read_branch(root, branch_name)
     faults.hit("commit.before_lock")
-    with _locked(root, branch, actor, kind, lock_timeout_ms) as token:
+    with _locked(root, branch, actor, kind, lock_timeout_ms, meanwhile) as token:
         line = _entered(root, branch, token)
         proposal = prepare(line)
-        if proposal is None:
-            return []
-        refuse_repeats(proposal)
-        _refuse_used_keys(line, proposal)
-        return _admit(root, line, proposal, token)
+        commits = [] if proposal is None else _admit_new(root, line, proposal, token)
+        if settle is not None:
+            settle(commits)
+        return commits
+
+
+def _admit_new(root: GraphRoot, line: Line, proposal: Proposal, token: LockToken) -> list[Commit]:
+    refuse_repeats(proposal)
+    _refuse_used_keys(line, proposal)
+    return _admit(root, line, proposal, token)
 
 
 def _locked(
-    root: GraphRoot, branch: Branch, actor: str, kind: CommitKind, timeout_ms: int
+    root: GraphRoot,
+    branch: Branch,
+    actor: str,
+    kind: CommitKind,
+    timeout_ms: int,
+    meanwhile: Callable[[], None] | None = None,
 ) -> AbstractContextManager[LockToken]:
     return writer_lock(
-        root.objects, branch.id, owner=actor, operation=str(kind), timeout_ms=timeout_ms
+        root.objects,
+        branch.id,
+        owner=actor,
+        operation=str(kind),
+        timeout_ms=timeout_ms,
+        meanwhile=meanwhile,
     )
 
 
@@ -143,7 +164,7 @@ def plan_commits(line: Line, proposal: Proposal) -> list[Commit]:
     others = [
         replace(
             first,
-            id=new_ulid(),
+            id=one.commit_id or new_ulid(),
             parents=(),
             actor=one.actor,
             kind=one.kind,
@@ -163,7 +184,7 @@ def plan_commit(line: Line, proposal: Proposal) -> Commit:
     head = line.state.head
     merged = (proposal.merged_parent,) if proposal.merged_parent else ()
     return Commit(
-        id=new_ulid(),
+        id=proposal.commit_id or new_ulid(),
         sequence=head.sequence + 1,
         parents=(head.id, *merged),
         branch=proposal.base.branch,

@@ -92,13 +92,15 @@ Requirement = TableUnchanged | HeadIs
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Who asked for a change, of what kind it is, and how it is recorded."""
+    """Who asked for a change, of what kind it is, and how it is recorded. `commit_id`: the id that
+    its commit shall have, if somebody waits for just that one."""
 
     actor: str
     kind: CommitKind
     message: str = ""
     idempotency_key: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    commit_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ class Proposal:
     may stand on one of them. `after_us`: the commit must be younger than that, as a merge is
     younger than both of its parents. `also` are further commits of the same publish, in order:
     requests that share their staged writes with the first, in which the tables' versions stand.
+    `commit_id` is the first one's id, if it shall have a certain one.
     """
 
     base: Snapshot
@@ -125,3 +128,4 @@ class Proposal:
     adopted: tuple[TableVersion, ...] = ()
     after_us: int = 0
     also: tuple[Signature, ...] = ()
+    commit_id: str | None = None

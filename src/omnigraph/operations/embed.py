@@ -37,9 +37,9 @@ from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
 from omnigraph.operations.grouping import write_alone
+from omnigraph.operations.requests import Conditions, Evaluated
 from omnigraph.operations.shaping import find_type
 from omnigraph.operations.staleness import record, standings
-from omnigraph.operations.writing import Conditions, Evaluated
 from omnigraph.plan.checks import TableType, system_columns
 from omnigraph.plan.deltas import TableDelta
 from omnigraph.storage.root import GraphRoot

@@ -22,7 +22,8 @@ from collections.abc import Sequence
 
 from omnigraph.errors import CommitOutcomeUnknownError
 from omnigraph.model.write import WriteResult
-from omnigraph.operations.writing import BranchWriter, Request, Ticket
+from omnigraph.operations.requests import Request, Ticket
+from omnigraph.operations.writing import BranchWriter
 from omnigraph.storage.allowing import AllowList
 from omnigraph.storage.root import GraphRoot
 

@@ -31,8 +31,9 @@ from omnigraph.model.write import Affected, WriteResult
 from omnigraph.operations.context import Context
 from omnigraph.operations.grouping import write_alone, write_in_group
 from omnigraph.operations.inputs import MOST_BYTES, Lines, Supply, supply
+from omnigraph.operations.requests import Conditions, Evaluated
 from omnigraph.operations.shaping import EmbedRows, TypeRows, find_type, shape
-from omnigraph.operations.writing import MOST_LISTED, Conditions, Evaluated
+from omnigraph.operations.writing import MOST_LISTED
 from omnigraph.plan.constraints import distinct_ids, last_of_each, set_checks
 from omnigraph.plan.deltas import Delta, TableDelta, no_rows
 from omnigraph.plan.findings import Findings

@@ -320,7 +320,7 @@ def _embedded(context: Context, sources: Sequence[Source], options: LoadOptions)
         )
     # The other engine; whoever loads on Spark need not wait for it.
     from omnigraph.operations.loading_here import load_here
-    from omnigraph.operations.writing import Conditions
+    from omnigraph.operations.requests import Conditions
 
     conditions = Conditions(
         context.actor,

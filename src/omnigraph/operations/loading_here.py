@@ -21,9 +21,9 @@ from omnigraph.operations.context import Context
 from omnigraph.operations.grouping import write_alone
 from omnigraph.operations.ingest import IngestRequest, Mode
 from omnigraph.operations.inputs import MOST_BYTES, Columns, Lines, Part, refuse_more, take_in
+from omnigraph.operations.requests import Conditions
 from omnigraph.operations.shaping import EmbedRows
 from omnigraph.operations.sourcing import assign_frame, with_kinds
-from omnigraph.operations.writing import Conditions
 from omnigraph.plan.findings import Findings
 from omnigraph.plan.sources import ENDINGS, Source, SourceFormat, assign, name_columns
 from omnigraph.storage.inputs import list_inputs

@@ -9,6 +9,7 @@ Deliberately absent: concurrency (`writing`), and what predicates mean (`engines
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,11 +30,16 @@ from omnigraph.model.commit import CommitKind
 from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
 from omnigraph.operations.grouping import write_in_group
-from omnigraph.operations.writing import Conditions, Evaluated, EvaluatedTogether
+from omnigraph.operations.requests import (
+    Conditions,
+    Evaluated,
+    EvaluatedTogether,
+    Portable,
+)
 
 
 @dataclass(frozen=True)
-class MutationRequest:
+class MutationRequest(Portable):
     """A mutation text with its parameters. It is compiled against the schema that it meets."""
 
     text: str
@@ -59,6 +65,35 @@ class MutationRequest:
             option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS,
         )
         return hashlib.blake2b(plain, digest_size=16).hexdigest()
+
+    def to_text(self) -> bytes | None:
+        conditions = self.conditions
+        must_stay = self.is_strict or conditions.if_commit or conditions.idempotency_key
+        if must_stay or not _is_plain([dict(self.params), dict(conditions.details)]):
+            return None
+        told = {
+            "text": self.text,
+            "name": self.name,
+            "params": dict(self.params),
+            "inserts_only": self.inserts_only,
+            "actor": conditions.actor,
+            "message": conditions.message,
+            "details": dict(conditions.details),
+        }
+        try:
+            return orjson.dumps(told)
+        except TypeError:  # a number of more than 64 bits, or half a character
+            return None
+
+    @classmethod
+    def from_text(cls, told: Any) -> MutationRequest:
+        return cls(
+            told["text"],
+            Conditions(told["actor"], told["message"], details=told["details"]),
+            told["name"],
+            told["params"],
+            inserts_only=told["inserts_only"],
+        )
 
     def evaluate(self, view: View) -> Evaluated:
         query = compile_write(self.text, self.name, view.snapshot.catalog)
@@ -126,6 +161,19 @@ def compile_write(text: str, name: str | None, catalog: Catalog) -> WriteQuery:
             hint="Run it as a query, not as a mutation.",
         )
     return query
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JSON gives back just this."""
+    if isinstance(value, dict):
+        return all(type(key) is str and _is_plain(item) for key, item in value.items())
+    if type(value) is list:
+        return all(map(_is_plain, value))
+    return value is None or type(value) in (str, int, bool) or _is_finite(value)
+
+
+def _is_finite(value: Any) -> bool:
+    return type(value) is float and math.isfinite(value)
 
 
 def changes_rows(query: WriteQuery) -> bool:

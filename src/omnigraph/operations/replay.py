@@ -27,8 +27,8 @@ from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
 from omnigraph.operations.grouping import write_alone
 from omnigraph.operations.inputs import Columns, Lines, Part
+from omnigraph.operations.requests import Conditions, Evaluated
 from omnigraph.operations.shaping import find_type, shape
-from omnigraph.operations.writing import Conditions, Evaluated
 from omnigraph.plan.constraints import last_of_each, set_checks
 from omnigraph.plan.deltas import TableDelta, no_rows
 from omnigraph.plan.findings import Findings

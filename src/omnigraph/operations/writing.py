@@ -10,7 +10,8 @@ Guarantees: what a write's checks read is fenced, so that it lands only on a sta
 same verdict; inserts and upserts are prepared anew when somebody was faster, at most `ATTEMPTS`
 times; a request that changes existing rows is told of a conflict instead, unless only maintenance
 came between. A member that fails takes nobody with it.
-Deliberately absent: waiting for others to join (`grouping`), and what requests mean.
+Deliberately absent: waiting for others to join (`grouping`), how processes write for each other
+(`sharing`), and what requests mean.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, Protocol
+from typing import Any
 
 from omnigraph.commit.door import commit_all, commit_prepared
 from omnigraph.commit.keys import earlier_outcome
@@ -40,7 +42,6 @@ from omnigraph.history.refs import read_branch
 from omnigraph.history.resolve import head_snapshot
 from omnigraph.model.commit import (
     Commit,
-    CommitKind,
     HeadIs,
     Proposal,
     Requirement,
@@ -48,7 +49,9 @@ from omnigraph.model.commit import (
     TableUnchanged,
 )
 from omnigraph.model.snapshot import Snapshot, TableVersion
-from omnigraph.model.write import Affected, WriteResult
+from omnigraph.model.write import WriteResult
+from omnigraph.operations.requests import Conditions, Evaluated, Request, Ticket, result_of
+from omnigraph.operations.sharing import AnsweredError, Guests, Waiting
 from omnigraph.plan.deltas import Delta, TableDelta
 from omnigraph.storage.root import GraphRoot
 
@@ -57,90 +60,6 @@ ATTEMPTS = 5
 MOST_LISTED = 64
 # After a conflict, writes to the branch are prepared under its lock for so long.
 _CONTENDED_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """Under what conditions a request may be carried out, and how it is recorded. `details` are
-    further facts for the commit."""
-
-    actor: str
-    message: str = ""
-    if_commit: str | None = None
-    idempotency_key: str | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Evaluated:
-    """What a request comes to on some view."""
-
-    delta: Delta
-    affected: Mapping[str, Affected]
-
-
-@dataclass(frozen=True)
-class EvaluatedTogether:
-    """What several requests come to that do not touch each other: all of them, and each."""
-
-    whole: Delta
-    each: tuple[Evaluated, ...]
-
-
-class Joint(Protocol):
-    """What equal requests have in common, so that they can be evaluated at once."""
-
-    def evaluate(self, view: View, requests: Sequence[Any]) -> EvaluatedTogether | None:
-        """None: they must be evaluated one after another."""
-        ...
-
-
-class Request(Protocol):
-    """Something that a caller wants written."""
-
-    @property
-    def kind(self) -> CommitKind: ...
-
-    @property
-    def conditions(self) -> Conditions: ...
-
-    @property
-    def is_strict(self) -> bool:
-        """Whether it changes existing rows, so that a change under its feet is a conflict."""
-        ...
-
-    @property
-    def fingerprint(self) -> str | None:
-        """What tells it from another request with the same idempotency key."""
-        ...
-
-    @property
-    def joint(self) -> Joint | None:
-        """Requests that are equal in this may be evaluated together."""
-        ...
-
-    def evaluate(self, view: View) -> Evaluated: ...
-
-
-@dataclass(eq=False)
-class Ticket:
-    """A request on its way, and what became of it."""
-
-    request: Request
-    result: WriteResult | None = None
-    error: Exception | None = None
-    # The tables that it read, as they were when it was first evaluated.
-    seen: dict[int, TableVersion | None] = field(default_factory=dict)
-
-    @property
-    def is_done(self) -> bool:
-        return self.result is not None or self.error is not None
-
-    def outcome(self) -> WriteResult:
-        if self.error is not None:
-            raise self.error
-        assert self.result is not None
-        return self.result
 
 
 @dataclass(frozen=True)
@@ -159,6 +78,10 @@ class _Prepared:
     settled: tuple[tuple[Ticket, WriteResult | Exception], ...]
     delta: Delta
     proposal: Proposal | None
+
+    @property
+    def involved(self) -> list[Ticket]:
+        return [member.ticket for member in self.members]
 
 
 class BranchWriter:
@@ -196,22 +119,47 @@ class BranchWriter:
         return _is_contended(self.root, self.branch)
 
     def _attempt(self, tickets: Sequence[Ticket], locked: bool, involved: list[Ticket]) -> None:
+        if locked:
+            self._attempt_locked(tickets, involved)
+            return
+        line = Line(self.root, read_branch(self.root, self.branch).id)
+        prepared = self._prepare(line, tickets)
+        involved[:] = prepared.involved
+        commits = commit_all(self.root, prepared.proposal) if prepared.proposal else []
+        self._settle(prepared, commits)
+
+    def _attempt_locked(self, tickets: Sequence[Ticket], involved: list[Ticket]) -> None:
+        """While another process holds the lock, it may carry our tickets out; once we hold it, we
+        carry out those of others along with our own."""
+        first = tickets[0].request
+        guests = Guests(self.root, tickets)
         prepared: list[_Prepared] = []
 
         def prepare(line: Line) -> Proposal | None:
-            prepared.append(self._prepare(line, tickets))
-            involved[:] = [member.ticket for member in prepared[0].members]
+            ours = waiting.settle(line)
+            if not ours:
+                return None
+            prepared.append(self._prepare(line, [*ours, *guests.take(line)]))
+            involved[:] = prepared[0].involved
             return prepared[0].proposal
 
-        if locked:
-            first = tickets[0].request
-            commits = commit_prepared(
-                self.root, self.branch, first.conditions.actor, first.kind, prepare
+        def settle(commits: Sequence[Commit]) -> None:
+            if prepared:
+                self._settle(prepared[0], commits)
+            guests.answer()
+
+        with Waiting(self.root, self.branch, tickets) as waiting, suppress(AnsweredError):
+            commit_prepared(
+                self.root,
+                self.branch,
+                first.conditions.actor,
+                first.kind,
+                prepare,
+                meanwhile=waiting.look,
+                settle=settle,
             )
-        else:
-            proposal = prepare(Line(self.root, read_branch(self.root, self.branch).id))
-            commits = commit_all(self.root, proposal) if proposal else []
-        self._settle(prepared[0], commits)
+        if guests or waiting.was_served:
+            _note_contention(self.root, self.branch)
 
     # Preparing
 
@@ -288,6 +236,7 @@ class BranchWriter:
             idempotency_key=first.idempotency_key,
             details=first.details,
             also=signatures[1:],
+            commit_id=first.commit_id,
         )
 
     # Settling
@@ -409,6 +358,7 @@ def _signatures(members: Sequence[_Member]) -> tuple[Signature, ...]:
             message=member.ticket.request.conditions.message,
             idempotency_key=member.ticket.request.conditions.idempotency_key,
             details=_details(member, place, len(members)),
+            commit_id=member.ticket.commit_id,
         )
         for place, member in enumerate(members)
     )
@@ -443,10 +393,7 @@ def _repeated(commit: Commit, request: Request) -> WriteResult:
             f"request, which became commit {commit.id}.",
             hint="Use a new key for a new request.",
         )
-    affected = commit.details.get("affected", {})
-    return WriteResult(
-        commit, {name: Affected.from_json(value) for name, value in affected.items()}, repeated=True
-    )
+    return result_of(commit, repeated=True)
 
 
 def _finish(ticket: Ticket, outcome: WriteResult | Exception) -> None:

@@ -30,7 +30,7 @@ from omnigraph.operations.context import Context
 from omnigraph.operations.load import SCRATCH, LoadOptions, load
 from omnigraph.operations.opening import open_graph
 from omnigraph.operations.replay import replay
-from omnigraph.operations.writing import Conditions
+from omnigraph.operations.requests import Conditions
 from omnigraph.plan.sources import Rule, Source, SourceFormat
 from omnigraph.spark.applying import net_changes
 from omnigraph.storage.inputs import open_input, write_output

@@ -15,6 +15,7 @@ import os
 import random
 import time
 import weakref
+from collections.abc import Callable
 
 
 class FileLock:
@@ -30,12 +31,22 @@ class FileLock:
         assert self._descriptor is not None, "the lock is not held"
         return self._descriptor
 
-    def acquire(self, timeout_s: float, *, poll_s: float = 0.0005, limit_s: float = 0.005) -> bool:
-        """Wait at most `timeout_s`; the pause between tries grows from `poll_s` to `limit_s`."""
+    def acquire(
+        self,
+        timeout_s: float,
+        *,
+        poll_s: float = 0.0005,
+        limit_s: float = 0.005,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> bool:
+        """Wait at most `timeout_s`; the pause between tries grows from `poll_s` to `limit_s`.
+        `meanwhile` is called before each pause, and ends the wait by raising."""
         if self.try_acquire():
             return True
         deadline = time.monotonic() + timeout_s
         while (left := deadline - time.monotonic()) > 0:
+            if meanwhile is not None:
+                meanwhile()
             time.sleep(min(left, poll_s * random.uniform(0.5, 1.5)))
             poll_s = min(poll_s * 1.5, limit_s)
             if self.try_acquire():

@@ -7,7 +7,7 @@
 
 - **Local disk**: an OS lock on `__locks/<name>.lock`. It dies with its process, so nothing has to
   expire. A second file, `<name>.queue`, is the door to it: the next writer waits in the door, so
-  that the previous holder can slip in again a few times only.
+  that the previous holder can slip in again a few times only. Who waits may leave a letter.
 - **memory://**: a lock of this process.
 - **S3**: a lease object that is renewed in the background and may be taken over (`lease`).
 
@@ -22,6 +22,7 @@ Absent on purpose: re-entrance. A writer that asks twice waits for itself and ti
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from urllib.parse import quote
 
@@ -29,9 +30,10 @@ from omnigraph.errors import InvalidArgumentError
 from omnigraph.storage import lease, oslock
 from omnigraph.storage.disk import LOCKS
 from omnigraph.storage.holder import Holder, LockToken
+from omnigraph.storage.letters import Letters
 from omnigraph.storage.objects import ObjectStore
 
-__all__ = ["Holder", "LockToken", "read_fence", "writer_lock"]
+__all__ = ["Holder", "LockToken", "letters_to", "read_fence", "writer_lock"]
 
 _NAME_LIMIT = 120
 
@@ -43,18 +45,29 @@ def writer_lock(
     owner: str,
     operation: str = "write",
     timeout_ms: int = 30_000,
+    meanwhile: Callable[[], None] | None = None,
 ) -> AbstractContextManager[LockToken]:
-    """Hold the writer lock `name` of the graph at this store for the length of a block."""
+    """Hold the writer lock `name` of the graph at this store for the length of a block. On local
+    disk, `meanwhile` is called again and again while another holds it; it may end the wait by
+    raising."""
     holder = Holder.here(owner, operation)
     path = lock_path(name)
     timeout_s = timeout_ms / 1000
     match store.location.scheme:
         case "file":
-            return oslock.hold_file(f"{store.location.path}/{path}", name, holder, timeout_s)
+            place = f"{store.location.path}/{path}"
+            return oslock.hold_file(place, name, holder, timeout_s, meanwhile)
         case "memory":
             return oslock.hold_memory(f"{store.location.uri}/{path}", name, holder, timeout_s)
         case "s3":
             return lease.hold(store, f"{path}.json", name, holder, timeout_s)
+
+
+def letters_to(store: ObjectStore, name: str) -> Letters | None:
+    """The letters to whoever holds the lock; None where there are none."""
+    if store.location.scheme != "file":
+        return None
+    return Letters(f"{store.location.path}/{lock_path(name)}.letters")
 
 
 def read_fence(store: ObjectStore, name: str) -> int:

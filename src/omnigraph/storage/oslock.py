@@ -14,7 +14,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,12 +34,18 @@ _LOOK_S = 0.002
 
 
 @contextmanager
-def hold_file(path: str, name: str, holder: Holder, timeout_s: float) -> Iterator[LockToken]:
-    """Hold the OS lock on `<path>.lock`."""
+def hold_file(
+    path: str,
+    name: str,
+    holder: Holder,
+    timeout_s: float,
+    meanwhile: Callable[[], None] | None = None,
+) -> Iterator[LockToken]:
+    """Hold the OS lock on `<path>.lock`. Who waits for it calls `meanwhile` again and again."""
     lock, door = FileLock(f"{path}.lock"), FileLock(f"{path}.queue")
     try:
         with translated("lock", lock.path):
-            _enter(lock, door, name, timeout_s)
+            _enter(lock, door, name, timeout_s, meanwhile)
             token, turn = _sign(lock, holder)
         held = LockToken(name, token, holder, lambda: _reason(lock))
         try:
@@ -52,14 +58,20 @@ def hold_file(path: str, name: str, holder: Holder, timeout_s: float) -> Iterato
         lock.release()
 
 
-def _enter(lock: FileLock, door: FileLock, name: str, timeout_s: float) -> None:
+def _enter(
+    lock: FileLock,
+    door: FileLock,
+    name: str,
+    timeout_s: float,
+    meanwhile: Callable[[], None] | None,
+) -> None:
     """Pass the door, then take the lock; only the one in the door polls the lock, and often."""
     deadline = time.monotonic() + timeout_s
     # One who waits may hold the lock for an instant, to see whose turn it is.
     if _Turn.of(_read_path(lock.path)).is_ours and lock.acquire(min(timeout_s, _LOOK_S)):
         return
-    if door.acquire(timeout_s):
-        while lock.acquire(deadline - time.monotonic(), limit_s=0.001):
+    if door.acquire(timeout_s, meanwhile=meanwhile):
+        while lock.acquire(deadline - time.monotonic(), limit_s=0.001, meanwhile=meanwhile):
             left = _Turn.of(_read(lock.descriptor)).left_s
             if left <= 0:
                 door.release()

@@ -34,7 +34,7 @@ from omnigraph.model.write import Affected, WriteResult
 from omnigraph.operations import grouping, writing
 from omnigraph.operations.maintain import optimize
 from omnigraph.operations.mutate import MutationRequest
-from omnigraph.operations.writing import Conditions
+from omnigraph.operations.requests import Conditions, Ticket
 from omnigraph.storage.allowing import NOWHERE
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.staging import Stager
@@ -456,7 +456,7 @@ def test_a_condition_that_is_overtaken_fails_for_one_member_alone(graph):
 
     head = graph.snapshot().commit_id
     tickets = [
-        writing.Ticket(MutationRequest(INSERT, Conditions("a", if_commit=condition), None, params))
+        Ticket(MutationRequest(INSERT, Conditions("a", if_commit=condition), None, params))
         for condition, params in (
             (head, {"n": "Ada", "a": None}),
             (None, {"n": "Bob", "a": None}),

@@ -16,7 +16,7 @@ from omnigraph.graph import Graph
 from omnigraph.history.refs import MAIN
 from omnigraph.operations import mutate, writing
 from omnigraph.operations.mutate import MutationRequest
-from omnigraph.operations.writing import Conditions
+from omnigraph.operations.requests import Conditions, Ticket
 from omnigraph.storage.root import GraphRoot
 
 SCHEMA = """
@@ -60,9 +60,7 @@ def new_graph(folder: Path) -> Graph:
 def group(graph: Graph, text: str, several: Iterable[dict[str, Any]]) -> list[Any]:
     """The outcomes of one group: what each changed, or the words of its error."""
     tickets = [
-        writing.Ticket(
-            MutationRequest(text, Conditions("act-anna"), None, params, inserts_only=True)
-        )
+        Ticket(MutationRequest(text, Conditions("act-anna"), None, params, inserts_only=True))
         for params in several
     ]
     writer = writing.BranchWriter(GraphRoot.at(graph.uri), MAIN)
@@ -71,7 +69,7 @@ def group(graph: Graph, text: str, several: Iterable[dict[str, Any]]) -> list[An
     return [_shown(ticket) for ticket in tickets]
 
 
-def _shown(ticket: writing.Ticket) -> Any:
+def _shown(ticket: Ticket) -> Any:
     try:
         return {name: a.to_json() for name, a in ticket.outcome().affected.items()}
     except OmniGraphError as error:

@@ -17,7 +17,7 @@ import omnigraph
 from omnigraph.errors import InvalidArgumentError, InvalidDataError
 from omnigraph.graph import Graph
 from omnigraph.operations.replay import Changes, replay
-from omnigraph.operations.writing import Conditions
+from omnigraph.operations.requests import Conditions
 from omnigraph.spark.applying import net_changes
 from omnigraph.spark.changes import ChangeStream, change_schema
 from omnigraph.spark.source import source_at

@@ -1,0 +1,209 @@
+"""Processes that write to one branch: who holds its lock also writes for those who wait for it.
+
+A process that has to wait leaves its request as a letter (`storage.letters`). The holder carries
+out what it finds along with its own, as one group in which everybody has a commit, and answers.
+So a crowd of processes shares table commits and publishes like a crowd of threads does, and those
+who wait need not read what the others wrote.
+
+Guarantees: a request is carried out once, wherever anybody dies: its commit has the id of its
+letter, and who comes to hold the lock without an answer looks for that commit in the history before
+it does anything itself. Only requests that say the same in text are passed on, and only between
+processes that may refer to the same places outside of the graph. Who cannot be served is told, and
+meets its errors itself.
+Deliberately absent: object stores, where the lock is a lease and a letter costs as much as a write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from types import TracebackType
+
+import orjson
+
+from omnigraph.errors import CommitOutcomeUnknownError, OmniGraphError
+from omnigraph.history.log import Line
+from omnigraph.history.refs import read_branch
+from omnigraph.history.rows import commit_from_json, commit_to_json
+from omnigraph.model.commit import Commit
+from omnigraph.model.ulid import new_ulid
+from omnigraph.operations.requests import Portable, Request, Ticket, result_of
+from omnigraph.storage.letters import Letter, Letters
+from omnigraph.storage.locks import letters_to
+from omnigraph.storage.root import GraphRoot
+
+MOST_GUESTS = 64
+_LONGEST = 64 * 1024
+_VERSION = 1
+_ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+# The answer to a request that the holder could not carry out.
+_UNDONE = b"{}"
+
+
+class AnsweredError(Exception):
+    """Ends a wait: everything that we waited with has been carried out."""
+
+
+class Waiting:
+    """Our tickets, while another process may hold the lock."""
+
+    def __init__(self, root: GraphRoot, branch: str, tickets: Sequence[Ticket]) -> None:
+        self.was_served = False
+        self._root = root
+        self._branch = branch
+        self._tickets = tickets
+        self._posted: dict[Ticket, Letter] | None = None
+
+    def __enter__(self) -> Waiting:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for ticket, letter in (self._posted or {}).items():
+            if isinstance(error, OmniGraphError) and not letter.withdraw():
+                ticket.error = _unknown(letter.id, error)
+            letter.close()
+
+    def look(self) -> None:
+        """Ask the holder at first, then see whether it answered. Raises `AnsweredError` once all
+        tickets are done."""
+        if self._posted is None:
+            self._posted = self._post()
+        for ticket, letter in list(self._posted.items()):
+            answer = letter.answer()
+            if answer is not None:
+                self._read(ticket, letter, answer)
+        if all(ticket.is_done for ticket in self._tickets):
+            raise AnsweredError
+
+    def settle(self, line: Line) -> list[Ticket]:
+        """Now that we hold the lock: find out what was done. Returns the tickets that were not."""
+        for ticket, letter in list((self._posted or {}).items()):
+            answer = letter.answer()
+            if answer is not None:
+                self._read(ticket, letter, answer)
+            else:
+                self._finish(ticket, letter, _left_commit(line, letter))
+        return [ticket for ticket in self._tickets if not ticket.is_done]
+
+    def _post(self) -> dict[Ticket, Letter]:
+        letters = letters_to(self._root.objects, read_branch(self._root, self._branch).id)
+        posted: dict[Ticket, Letter] = {}
+        for ticket in self._tickets:
+            data = _written(self._root, ticket.request)
+            if letters is not None and data is not None:
+                letter = letters.post(new_ulid(), data)
+                if letter is not None:
+                    posted[ticket] = letter
+        return posted
+
+    def _read(self, ticket: Ticket, letter: Letter, answer: bytes) -> None:
+        found = orjson.loads(answer)
+        self._finish(ticket, letter, commit_from_json(found) if found else None)
+
+    def _finish(self, ticket: Ticket, letter: Letter, commit: Commit | None) -> None:
+        if commit is not None:
+            ticket.result = result_of(commit)
+            self.was_served = True
+        assert self._posted is not None
+        del self._posted[ticket]
+        letter.close()
+
+
+class Guests:
+    """Requests of those who wait for the lock that we hold."""
+
+    def __init__(self, root: GraphRoot, own: Sequence[Ticket]) -> None:
+        self._root = root
+        self._room = MOST_GUESTS - len(own)
+        # Whoever has a request that takes long, or that may be refused, stays alone.
+        forms = {_form(ticket.request) for ticket in own}
+        self._form = forms.pop() if len(forms) == 1 else None
+        self._letters: Letters | None = None
+        self._tickets: list[Ticket] = []
+
+    def __len__(self) -> int:
+        return len(self._tickets)
+
+    def take(self, line: Line) -> list[Ticket]:
+        """What others ask for. The caller holds the lock and carries out what it can."""
+        if self._form is None:
+            return []
+        self._letters = letters_to(self._root.objects, line.branch_id)
+        if self._letters is None:
+            return []
+        for id, data in self._letters.take(line.state.head.sequence, self._room):
+            request = _request(self._root, self._form, data) if _ULID.fullmatch(id) else None
+            if request is None:
+                self._letters.answer(id, _UNDONE)
+            else:
+                self._tickets.append(Ticket(request, commit_id=id))
+        return self._tickets
+
+    def answer(self) -> None:
+        """Tell each what became of its request. The caller still holds the lock."""
+        for ticket in self._tickets:
+            assert self._letters is not None
+            assert ticket.commit_id is not None
+            commit = ticket.result.commit if ticket.result else None
+            said = _UNDONE if commit is None else orjson.dumps(commit_to_json(commit))
+            self._letters.answer(ticket.commit_id, said)
+
+
+def _form(request: Request) -> type[Portable] | None:
+    if isinstance(request, Portable) and request.to_text() is not None:
+        return type(request)
+    return None
+
+
+def _written(root: GraphRoot, request: Request) -> bytes | None:
+    text = request.to_text() if isinstance(request, Portable) else None
+    if text is None or len(text) > _LONGEST:
+        return None
+    return orjson.dumps(
+        {"version": _VERSION, "allowed": _allowed(root), "request": orjson.Fragment(text)}
+    )
+
+
+def _request(root: GraphRoot, form: type[Portable], data: bytes) -> Request | None:
+    """The request in a letter; None when it is not for us to carry out."""
+    try:
+        found = orjson.loads(data)
+        if found["version"] != _VERSION or found["allowed"] != _allowed(root):
+            return None
+        return form.from_text(found["request"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _allowed(root: GraphRoot) -> list[str]:
+    return [str(base) for base in root.allowed.bases]
+
+
+def _left_commit(line: Line, letter: Letter) -> Commit | None:
+    """The commit of a letter that nobody answered. Whoever took it is gone, since we hold the lock,
+    and what it left half-way has been recovered."""
+    if letter.withdraw():
+        return None
+    note = letter.note()
+    if note is None:
+        raise _unknown(letter.id)
+    for commit in line.own_commits(line.state.head.sequence, note + 1):
+        if commit.id == letter.id:
+            return commit
+    return None
+
+
+def _unknown(commit_id: str, cause: BaseException | None = None) -> CommitOutcomeUnknownError:
+    error = CommitOutcomeUnknownError(
+        f"Another process was carrying out commit {commit_id} for this one; whether it did is not "
+        "known.",
+        hint="Look the commit up before you repeat the write.",
+        commit_id=commit_id,
+    )
+    error.__cause__ = cause
+    return error

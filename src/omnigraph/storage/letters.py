@@ -1,0 +1,165 @@
+"""Letters to whoever holds a writer lock: who waits for it says what it wants, and the holder may
+do it on the way.
+
+    <lock>.letters/<id>.posted        written by one who waits
+    <lock>.letters/<id>.taken.<note>  the holder took it, and noted where its work begins
+    <lock>.letters/<id>.answer        what the holder has to say
+
+Guarantees: a letter is taken or withdrawn, never both; one whose writer is gone is not taken, since
+a writer holds an OS lock on its letter for as long as it lives; whoever takes letters clears away
+what is left of the dead. A letter that cannot be written or read fails nobody: waiting will do.
+Deliberately absent: durability. A letter is worth nothing once its writer is gone. And what letters
+say: who takes one must hold the lock, and must not believe that an answer arrives.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+
+from omnigraph.storage.flock import FileLock
+
+_NEW, _POSTED, _TAKEN, _ANSWER = ".new", ".posted", ".taken.", ".answer"
+
+
+class Letter:
+    """One letter, as its writer sees it."""
+
+    def __init__(self, folder: str, id: str, lock: FileLock) -> None:
+        self.id = id
+        self._folder = folder
+        self._lock = lock
+
+    def answer(self) -> bytes | None:
+        """What the holder answered, if it has."""
+        return _read(self._path(_ANSWER))
+
+    def withdraw(self) -> bool:
+        """Take the letter back. False: somebody has taken it, and may do what it asks for."""
+        return _unlink(self._path(_POSTED))
+
+    def note(self) -> int | None:
+        """What the one who took it noted; None when nobody did."""
+        for name in _names(self._folder):
+            if name.startswith(self.id + _TAKEN):
+                return int(name.rpartition(".")[2])
+        return None
+
+    def close(self) -> None:
+        """Clear all of it away. Whoever took it may still do what it asks for."""
+        if not self.withdraw():
+            _clear(self._folder, self.id)
+        self._lock.release()
+
+    def _path(self, state: str) -> str:
+        return f"{self._folder}/{self.id}{state}"
+
+
+class Letters:
+    """The letters to the holder of one lock."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def post(self, id: str, data: bytes) -> Letter | None:
+        """Leave a letter for the holder. None when it cannot be written; waiting will do."""
+        path = f"{self._folder}/{id}"
+        lock = FileLock(path + _NEW)
+        try:
+            if not lock.try_acquire():
+                return None
+            if os.write(lock.descriptor, data) != len(data):
+                raise OSError("the letter does not fit")
+            os.rename(path + _NEW, path + _POSTED)
+        except OSError:
+            lock.release()
+            _unlink(path + _NEW)
+            return None
+        return Letter(self._folder, id, lock)
+
+    def take(self, note: int, most: int) -> list[tuple[str, bytes]]:
+        """The letters that wait, with their ids, the oldest first. The caller holds the lock."""
+        living = self._bury(_names(self._folder))
+        taken = []
+        for name in sorted(name for name in living if name.endswith(_POSTED))[:most]:
+            id = name.removesuffix(_POSTED)
+            path = f"{self._folder}/{id}{_TAKEN}{note}"
+            with suppress(OSError):  # withdrawn, or not ours to touch
+                os.rename(f"{self._folder}/{name}", path)
+                taken.append((id, _read(path) or b""))
+        return taken
+
+    def answer(self, id: str, data: bytes) -> None:
+        """Answer a letter that was taken. Its writer does without when that fails."""
+        path = f"{self._folder}/{id}"
+        with suppress(OSError):
+            with open(path + _NEW, "wb") as file:
+                file.write(data)
+            os.rename(path + _NEW, path + _ANSWER)
+
+    def _bury(self, names: list[str]) -> list[str]:
+        """Clear away letters of the dead, and answers that nobody waits for. Returns the letters
+        whose writers live."""
+        lives = {name: _lives(f"{self._folder}/{name}") for name in names if not _is_answer(name)}
+        awaited = {_id(name) for name, does in lives.items() if does is not False}
+        for name in names:
+            gone = _id(name) not in awaited if _is_answer(name) else lives[name] is False
+            if gone:
+                _unlink(f"{self._folder}/{name}")
+        return [name for name, does in lives.items() if does]
+
+
+def _lives(path: str) -> bool | None:
+    """Whether the writer of a letter lives; None when that cannot be told."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _clear(folder: str, id: str) -> None:
+    # The answer first: one without its letter is nobody's, and goes when letters are next taken.
+    found = [name for name in _names(folder) if name.startswith(f"{id}.")]
+    for name in sorted(found, key=_is_answer, reverse=True):
+        _unlink(f"{folder}/{name}")
+
+
+def _is_answer(name: str) -> bool:
+    return name.endswith(_ANSWER)
+
+
+def _id(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _unlink(path: str) -> bool:
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True
