@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.crash.corrupting import furnished, probe, probe_bytes, probe_row
+from tests.crash.crowding import insert_until_killed
 from tests.crash.evolving import evolve, keep_up
 from tests.crash.isolating import take_part, transact
 from tests.crash.killing import write_until_killed
@@ -45,6 +46,7 @@ __all__ = [
     "fail_at_step",
     "furnished",
     "increment",
+    "insert_until_killed",
     "keep_up",
     "kill_at_step",
     "look",

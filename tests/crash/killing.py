@@ -90,7 +90,7 @@ class KillLoop:
             os.kill(child, signal.SIGKILL)
             ending = self.nursery.bury(child)
             assert ending.killed, f"a writer ended by itself: {ending.error}"
-            self.acknowledged[branch] |= _heard(pipe)
+            self.acknowledged[branch] |= heard(pipe)
         self._check()
 
     def _start(self, name: str, branch: str) -> tuple[int, int, str]:
@@ -131,7 +131,7 @@ class KillLoop:
                 assert shown[table][name]["n"] == last, f"{name} stands at an older commit"
 
 
-def _heard(pipe: int) -> set[str]:
+def heard(pipe: int) -> set[str]:
     """All that a dead writer said."""
     parts = []
     while part := os.read(pipe, 65536):
