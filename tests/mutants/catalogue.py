@@ -19,18 +19,19 @@ from omnigraph.engines.embedded import integrity, statements
 from omnigraph.history import ancestry, rows
 from omnigraph.history.refs import MAIN_BRANCH, branch_path
 from omnigraph.model.conflict import Side
-from omnigraph.operations import opening, retention, revert, writing
+from omnigraph.operations import opening, retention, revert, sharing, writing
 from omnigraph.operations.merging import planning, tables
 from omnigraph.plan import constraints, merging
 from omnigraph.storage import manifest
 from omnigraph.storage.holder import LockToken
 
-UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS = (
+UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS = (
     "universe",
     "crash sweep",
     "kill in recovery",
     "isolation",
     "kill loop",
+    "crowd loop",
 )
 Patch = tuple[Any, str, Any]
 
@@ -236,6 +237,10 @@ MUTANTS: dict[str, Mutant] = {
     "no writer lock": Mutant(
         "commit", "two writers prepare, land and publish at once", ISOLATION,
         lambda: [(door, "writer_lock", _unlocked), (recovery, "writer_lock", _unlocked)],
+    ),
+    "forget what a dead holder did": Mutant(
+        "commit", "a request that another process had carried out is carried out again", CROWDS,
+        lambda: [(sharing, "_left_commit", _nothing)],
     ),
     "roll half forward": Mutant(
         "recovery", "a commit is published of which a part has landed", SWEEP,

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from tests.crash.crowding import CrowdLoop
 from tests.crash.isolating import judge
 from tests.crash.killing import KillLoop
 from tests.crash.nursery import Nursery
 from tests.crash.sweep import AFTER, Stage, sweep_once, sweep_twice
 from tests.mutants.catalogue import (
+    CROWDS,
     ISOLATION,
     KILLS,
     MUTANTS,
@@ -103,12 +105,18 @@ def _kills(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
     return loop.cycle
 
 
+def _crowds(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
+    loop = CrowdLoop(folder, nursery)
+    return loop.cycle
+
+
 _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     UNIVERSE: _universe,
     SWEEP: _sweep,
     TWICE: _twice,
     ISOLATION: _isolation,
     KILLS: _kills,
+    CROWDS: _crowds,
 }
 
 
