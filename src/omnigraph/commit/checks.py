@@ -32,6 +32,16 @@ def refuse_repeats(proposal: Proposal) -> None:
         raise InvalidArgumentError("A proposal stages at most one write per table.")
 
 
+def refuse_no_text(proposal: Proposal) -> None:
+    """What is no text could be written into the history, and not be read from it any more."""
+    signed = [(proposal.actor, proposal.message)]
+    signed += [(one.actor, one.message) for one in proposal.also]
+    for actor, message in signed:
+        for name, value in (("actor", actor), ("message", message)):
+            if not isinstance(value, str):
+                raise InvalidArgumentError(f"The {name} of a commit is a text, not {value!r}.")
+
+
 def refuse_gone(root: GraphRoot, branch: Branch) -> None:
     """The branch may have been deleted, renamed or replaced while we waited for its lock."""
     if branch.id != MAIN and read_branch(root, branch.name).id != branch.id:

@@ -22,6 +22,7 @@ from omnigraph.commit.checks import (
     check_requirements,
     refuse_drift,
     refuse_gone,
+    refuse_no_text,
     refuse_repeats,
     refuse_strangers,
 )
@@ -92,22 +93,26 @@ def commit_prepared(
     prepare: Callable[[Line], Proposal | None],
     *,
     meanwhile: Callable[[], None] | None = None,
-    settle: Callable[[Sequence[Commit]], None] | None = None,
+    settle: Callable[[Sequence[Commit] | None], None] | None = None,
     lock_timeout_ms: int = LOCK_TIMEOUT_MS,
 ) -> list[Commit]:
     """Have a proposal prepared while the lock is held, so that nobody can come between.
 
-    `meanwhile` is called while others hold the lock, and may end the wait by raising; `settle` is
-    told what was published before the lock is given back.
+    `meanwhile` is called while others hold the lock, and may end the wait by raising. Before the
+    lock is given back `settle` is told what was published, or None when certainly nothing was.
     """
     branch = read_branch(root, branch_name)
     faults.hit("commit.before_lock")
     with _locked(root, branch, actor, kind, lock_timeout_ms, meanwhile) as token:
         line = _entered(root, branch, token)
-        proposal = prepare(line)
-        commits = [] if proposal is None else _admit_new(root, line, proposal, token)
-        if settle is not None:
-            settle(commits)
+        settled = settle or (lambda commits: None)
+        try:
+            proposal = prepare(line)
+            commits = [] if proposal is None else _admit_new(root, line, proposal, token)
+        except (ConflictError, StorageError):
+            settled(None)  # once a table has moved, errors are of other kinds
+            raise
+        settled(commits)
         return commits
 
 
@@ -149,6 +154,7 @@ def _refuse_used_keys(line: Line, proposal: Proposal) -> None:
 
 
 def _admit(root: GraphRoot, line: Line, proposal: Proposal, token: LockToken) -> list[Commit]:
+    refuse_no_text(proposal)
     check_requirements(line, proposal)
     refuse_strangers(proposal.staged, line.branch_id)
     refuse_drift(root, proposal.staged, line.branch_id)

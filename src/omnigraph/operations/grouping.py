@@ -19,6 +19,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 
 from omnigraph.errors import CommitOutcomeUnknownError
 from omnigraph.model.write import WriteResult
@@ -48,11 +49,12 @@ def write_alone(root: GraphRoot, branch: str, request: Request) -> WriteResult:
 class _Waiting:
     """A ticket in line. The thread sleeps until it is done or has become the leader."""
 
-    __slots__ = ("awake", "leads", "ticket")
+    __slots__ = ("awake", "gone", "leads", "ticket")
 
     def __init__(self, ticket: Ticket) -> None:
         self.ticket = ticket
         self.leads = False
+        self.gone = False
         self.awake = threading.Event()
 
 
@@ -75,10 +77,23 @@ class _Queue:
             if not self._led:
                 self._led = mine.leads = True
         if not mine.leads:
-            mine.awake.wait()
+            self._await(mine)
         if mine.leads:
             self._lead(mine, writer)
         return mine.ticket.outcome()
+
+    def _await(self, mine: _Waiting) -> None:
+        try:
+            mine.awake.wait()
+        except BaseException:
+            # Ctrl-C, say. Its thread is not there any more to lead the others, now or later.
+            with self._guard:
+                mine.gone = True
+                with suppress(ValueError):  # in the group that is being written
+                    self._line.remove(mine)
+            if mine.leads:
+                self._hand_over()
+            raise
 
     def _lead(self, mine: _Waiting, writer: BranchWriter) -> None:
         """Write groups until our own ticket is done, then hand over."""
@@ -111,8 +126,8 @@ class _Queue:
 
     def _release(self, group: Sequence[_Waiting], took_s: float) -> None:
         """Wake those who have their outcome; the others go back to the head of the line."""
-        undone = [waiting for waiting in group if not waiting.ticket.is_done]
         with self._guard:
+            undone = [each for each in group if not each.ticket.is_done and not each.gone]
             self._line.extendleft(reversed(undone))
             # Who came too late for this group counts: else the crowd never gets together again.
             self._company = len(group) - len(undone) + len(self._line)

@@ -12,6 +12,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any
 
 import orjson
@@ -36,6 +37,17 @@ from omnigraph.operations.requests import (
     EvaluatedTogether,
     Portable,
 )
+
+# What a request is told with, and of what kinds it is.
+_TOLD: dict[str, tuple[type, ...]] = {
+    "text": (str,),
+    "name": (str, NoneType),
+    "params": (dict,),
+    "inserts_only": (bool,),
+    "actor": (str,),
+    "message": (str,),
+    "details": (dict,),
+}
 
 
 @dataclass(frozen=True)
@@ -69,8 +81,6 @@ class MutationRequest(Portable):
     def to_text(self) -> bytes | None:
         conditions = self.conditions
         must_stay = self.is_strict or conditions.if_commit or conditions.idempotency_key
-        if must_stay or not _is_plain([dict(self.params), dict(conditions.details)]):
-            return None
         told = {
             "text": self.text,
             "name": self.name,
@@ -80,6 +90,8 @@ class MutationRequest(Portable):
             "message": conditions.message,
             "details": dict(conditions.details),
         }
+        if must_stay or not _is_plain(told):
+            return None
         try:
             return orjson.dumps(told)
         except TypeError:  # a number of more than 64 bits, or half a character
@@ -87,9 +99,13 @@ class MutationRequest(Portable):
 
     @classmethod
     def from_text(cls, told: Any) -> MutationRequest:
+        for name, kind in _TOLD.items():
+            if not isinstance(told[name], kind):
+                raise TypeError(f"{name} is {told[name]!r}")
+        conditions = Conditions(told["actor"], told["message"], details=told["details"])
         return cls(
             told["text"],
-            Conditions(told["actor"], told["message"], details=told["details"]),
+            conditions,
             told["name"],
             told["params"],
             inserts_only=told["inserts_only"],

@@ -90,8 +90,12 @@ class Ticket:
     error: Exception | None = None
     # The tables that it read, as they were when it was first evaluated.
     seen: dict[int, TableVersion | None] = field(default_factory=dict)
-    # The id of its commit, once somebody else may wait for that one.
+    # The id that its commit shall have, if another process asked for it and looks for that one.
     commit_id: str | None = None
+
+    @property
+    def is_guest(self) -> bool:
+        return self.commit_id is not None
 
     @property
     def is_done(self) -> bool:

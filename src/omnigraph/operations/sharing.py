@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 
 import orjson
@@ -52,7 +53,8 @@ class Waiting:
         self._root = root
         self._branch = branch
         self._tickets = tickets
-        self._posted: dict[Ticket, Letter] | None = None
+        self._posted: dict[Ticket, Letter] = {}
+        self._has_asked = False
 
     def __enter__(self) -> Waiting:
         return self
@@ -63,55 +65,63 @@ class Waiting:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for ticket, letter in (self._posted or {}).items():
-            if isinstance(error, OmniGraphError) and not letter.withdraw():
-                ticket.error = _unknown(letter.id, error)
+        if isinstance(error, OmniGraphError):
+            self._give_up(error)
+        for letter in self._posted.values():
             letter.close()
+
+    def _give_up(self, error: OmniGraphError) -> None:
+        """The wait ends with an error; what others took may be done all the same."""
+        self._read_answers()
+        for ticket, letter in self._posted.items():
+            if not letter.withdraw():
+                ticket.error = _unknown(letter.id, error)
 
     def look(self) -> None:
         """Ask the holder at first, then see whether it answered. Raises `AnsweredError` once all
         tickets are done."""
-        if self._posted is None:
-            self._posted = self._post()
-        for ticket, letter in list(self._posted.items()):
-            answer = letter.answer()
-            if answer is not None:
-                self._read(ticket, letter, answer)
+        if not self._has_asked:
+            self._has_asked = True
+            self._ask()
+        self._read_answers()
         if all(ticket.is_done for ticket in self._tickets):
             raise AnsweredError
 
     def settle(self, line: Line) -> list[Ticket]:
         """Now that we hold the lock: find out what was done. Returns the tickets that were not."""
-        for ticket, letter in list((self._posted or {}).items()):
-            answer = letter.answer()
-            if answer is not None:
-                self._read(ticket, letter, answer)
-            else:
-                self._finish(ticket, letter, _left_commit(line, letter))
+        self._read_answers()
+        for ticket, letter in list(self._posted.items()):
+            try:
+                self._finish(ticket, _left_commit(line, letter))
+            except CommitOutcomeUnknownError as error:
+                ticket.error = error
         return [ticket for ticket in self._tickets if not ticket.is_done]
 
-    def _post(self) -> dict[Ticket, Letter]:
+    def _ask(self) -> None:
         letters = letters_to(self._root.objects, read_branch(self._root, self._branch).id)
-        posted: dict[Ticket, Letter] = {}
+        if letters is None:
+            return
         for ticket in self._tickets:
             data = _written(self._root, ticket.request)
-            if letters is not None and data is not None:
-                letter = letters.post(new_ulid(), data)
-                if letter is not None:
-                    posted[ticket] = letter
-        return posted
+            letter = None if data is None else letters.post(new_ulid(), data)
+            if letter is not None:
+                self._posted[ticket] = letter
 
-    def _read(self, ticket: Ticket, letter: Letter, answer: bytes) -> None:
-        found = orjson.loads(answer)
-        self._finish(ticket, letter, commit_from_json(found) if found else None)
+    def _read_answers(self) -> None:
+        for ticket, letter in list(self._posted.items()):
+            answer = letter.answer()
+            if answer == _UNDONE:
+                self._finish(ticket, None)
+            elif answer is not None:
+                # One that another release wrote may say nothing to us; the history will.
+                with suppress(ValueError, KeyError, TypeError):
+                    self._finish(ticket, commit_from_json(orjson.loads(answer)))
 
-    def _finish(self, ticket: Ticket, letter: Letter, commit: Commit | None) -> None:
+    def _finish(self, ticket: Ticket, commit: Commit | None) -> None:
         if commit is not None:
             ticket.result = result_of(commit)
             self.was_served = True
-        assert self._posted is not None
-        del self._posted[ticket]
-        letter.close()
+        self._posted.pop(ticket).close()
 
 
 class Guests:
@@ -119,39 +129,44 @@ class Guests:
 
     def __init__(self, root: GraphRoot, own: Sequence[Ticket]) -> None:
         self._root = root
-        self._room = MOST_GUESTS - len(own)
-        # Whoever has a request that takes long, or that may be refused, stays alone.
-        forms = {_form(ticket.request) for ticket in own}
-        self._form = forms.pop() if len(forms) == 1 else None
+        self._own = own
         self._letters: Letters | None = None
         self._tickets: list[Ticket] = []
-
-    def __len__(self) -> int:
-        return len(self._tickets)
+        self.were_there = False
 
     def take(self, line: Line) -> list[Ticket]:
         """What others ask for. The caller holds the lock and carries out what it can."""
-        if self._form is None:
+        letters = letters_to(self._root.objects, line.branch_id)
+        form = _common_form(self._own) if letters is not None and letters.are_there() else None
+        if letters is None or form is None:
             return []
-        self._letters = letters_to(self._root.objects, line.branch_id)
-        if self._letters is None:
-            return []
-        for id, data in self._letters.take(line.state.head.sequence, self._room):
-            request = _request(self._root, self._form, data) if _ULID.fullmatch(id) else None
+        self._letters = letters
+        for id, data in letters.take(line.state.head.sequence, MOST_GUESTS - len(self._own)):
+            request = _request(self._root, form, data) if _ULID.fullmatch(id) else None
             if request is None:
-                self._letters.answer(id, _UNDONE)
+                letters.answer(id, _UNDONE)
             else:
                 self._tickets.append(Ticket(request, commit_id=id))
+        self.were_there = bool(self._tickets)
         return self._tickets
 
     def answer(self) -> None:
-        """Tell each what became of its request. The caller still holds the lock."""
+        """Tell each what became of its request: what has no commit was certainly not carried out.
+        The caller still holds the lock."""
         for ticket in self._tickets:
             assert self._letters is not None
             assert ticket.commit_id is not None
             commit = ticket.result.commit if ticket.result else None
             said = _UNDONE if commit is None else orjson.dumps(commit_to_json(commit))
             self._letters.answer(ticket.commit_id, said)
+        self._tickets = []
+
+
+def _common_form(tickets: Sequence[Ticket]) -> type[Portable] | None:
+    """What requests must be like to be carried out with these. Who has a request that takes long,
+    or that may be refused, stays alone."""
+    forms = {_form(ticket.request) for ticket in tickets}
+    return forms.pop() if len(forms) == 1 else None
 
 
 def _form(request: Request) -> type[Portable] | None:
@@ -202,7 +217,8 @@ def _unknown(commit_id: str, cause: BaseException | None = None) -> CommitOutcom
     error = CommitOutcomeUnknownError(
         f"Another process was carrying out commit {commit_id} for this one; whether it did is not "
         "known.",
-        hint="Look the commit up before you repeat the write.",
+        hint="The next write or read-write open settles it; look the commit up after that, before "
+        "you repeat the write.",
         commit_id=commit_id,
     )
     error.__cause__ = cause

@@ -139,12 +139,12 @@ class BranchWriter:
             ours = waiting.settle(line)
             if not ours:
                 return None
-            prepared.append(self._prepare(line, [*ours, *guests.take(line)]))
+            prepared.append(self._prepare_with(line, ours, guests))
             involved[:] = prepared[0].involved
             return prepared[0].proposal
 
-        def settle(commits: Sequence[Commit]) -> None:
-            if prepared:
+        def settle(commits: Sequence[Commit] | None) -> None:
+            if prepared and commits is not None:
                 self._settle(prepared[0], commits)
             guests.answer()
 
@@ -158,10 +158,21 @@ class BranchWriter:
                 meanwhile=waiting.look,
                 settle=settle,
             )
-        if guests or waiting.was_served:
+        if guests.were_there or waiting.was_served:
             _note_contention(self.root, self.branch)
 
     # Preparing
+
+    def _prepare_with(self, line: Line, ours: Sequence[Ticket], guests: Guests) -> _Prepared:
+        """Our tickets and those of guests; ours alone, if guests make it fail."""
+        invited = guests.take(line)
+        try:
+            return self._prepare(line, [*ours, *invited])
+        except Exception:
+            if not invited:
+                raise
+            guests.answer()
+            return self._prepare(line, ours)
 
     def _prepare(self, line: Line, tickets: Sequence[Ticket]) -> _Prepared:
         snapshot = head_snapshot(self.root, self.branch, line)
@@ -284,11 +295,15 @@ def _may_follow(ticket: Ticket) -> bool:
 def _fits(member: _Member, members: Sequence[_Member], over: Delta) -> bool:
     """Whether a member can share the staged writes of those before it.
 
-    Each row belongs to one member, so that every commit's own changes can be told.
+    Each row belongs to one member, so that every commit's own changes can be told. Guests write to
+    tables only that we write to ourselves: so they bring us no other table's troubles, and a write
+    to one table, which recovery can always finish, stays one.
     """
+    delta = member.evaluated.delta
+    if member.ticket.is_guest and not delta.keys() <= over.keys():
+        return False
     if not members:
         return True
-    delta = member.evaluated.delta
     if _touched(delta) > MOST_LISTED or _touched(members[0].evaluated.delta) > MOST_LISTED:
         return False
     return all(_apart(over[i], change) for i, change in delta.items() if i in over)

@@ -40,15 +40,18 @@ class FileLock:
         meanwhile: Callable[[], None] | None = None,
     ) -> bool:
         """Wait at most `timeout_s`; the pause between tries grows from `poll_s` to `limit_s`.
-        `meanwhile` is called before each pause, and ends the wait by raising."""
+        `meanwhile` is called as soon as we have to wait and before each further try, and ends the
+        wait by raising."""
         if self.try_acquire():
             return True
         deadline = time.monotonic() + timeout_s
+        if meanwhile is not None:
+            meanwhile()
         while (left := deadline - time.monotonic()) > 0:
-            if meanwhile is not None:
-                meanwhile()
             time.sleep(min(left, poll_s * random.uniform(0.5, 1.5)))
             poll_s = min(poll_s * 1.5, limit_s)
+            if meanwhile is not None:
+                meanwhile()
             if self.try_acquire():
                 return True
         return False

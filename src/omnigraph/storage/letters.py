@@ -78,6 +78,10 @@ class Letters:
             return None
         return Letter(self._folder, id, lock)
 
+    def are_there(self) -> bool:
+        """Whether anybody waits, as far as a glance can tell."""
+        return any(name.endswith(_POSTED) for name in _names(self._folder))
+
     def take(self, note: int, most: int) -> list[tuple[str, bytes]]:
         """The letters that wait, with their ids, the oldest first. The caller holds the lock."""
         living = self._bury(_names(self._folder))

@@ -506,6 +506,58 @@ def test_a_leader_that_is_interrupted_leaves_the_queue_usable(graph):
     assert ids(graph, "Person") == ["Bob", "Zoe"]
 
 
+@pytest.mark.parametrize("in_group", [False, True])
+def test_a_thread_that_is_interrupted_in_line_leaves_the_queue_usable(graph, monkeypatch, in_group):
+    """Whoever waits may be gone when it would lead: before its group begins, or after that was
+    written without it."""
+    insert(graph, "Zoe")
+    queue = grouping._queue(graph._context.root, MAIN)
+    proceed, write = threading.Event(), writing.BranchWriter.write
+
+    def slow(self, tickets, **options):
+        proceed.wait(30)
+        write(self, tickets[:1], **options)
+
+    class Interrupted(threading.Event):
+        def wait(self, timeout=None):
+            while queue._line and in_group:  # until the second group has taken us along
+                time.sleep(0.001)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(writing.BranchWriter, "write", slow)
+    first = threading.Thread(target=insert, args=(graph, "Ada"))
+    first.start()
+    while not queue._led or queue._line:
+        time.sleep(0.001)
+    if in_group:
+        second = threading.Thread(target=insert, args=(graph, "Cy"))
+        second.start()
+        while not queue._line:
+            time.sleep(0.001)
+        threading.Timer(0.05, proceed.set).start()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading, "Event", Interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            insert(graph, "Bob")
+    proceed.set()
+    first.join(30)
+    if in_group:
+        second.join(30)
+    last = threading.Thread(target=insert, args=(graph, "Dan"), daemon=True)
+    last.start()
+    last.join(30)
+    assert not last.is_alive(), "nobody leads any more"
+    assert {"Ada", "Dan", "Zoe"} <= set(ids(graph, "Person"))
+
+
+@pytest.mark.parametrize("message", [5, None, b"text"])
+def test_a_message_that_is_no_text_is_refused(graph, message):
+    head = graph.snapshot().commit_id
+    with pytest.raises(InvalidArgumentError, match="message"):
+        insert(graph, "Ada", message=message)
+    assert graph.snapshot().commit_id == head
+
+
 def test_branches_do_not_wait_for_each_other(graph):
     insert(graph, "Ada")
     side = graph.create_branch("side")

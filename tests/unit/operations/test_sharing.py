@@ -13,31 +13,40 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import lance
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.written import another, ids, new_graph
 
+from omnigraph import faults
 from omnigraph.commit import door
+from omnigraph.engines.embedded import staging
+from omnigraph.engines.embedded.view import View
 from omnigraph.errors import (
     CommitOutcomeUnknownError,
     InvalidDataError,
     LockTimeoutError,
     OmniGraphError,
+    RecoveryRequiredError,
+    StorageTransientError,
 )
 from omnigraph.graph import Graph
 from omnigraph.history.refs import MAIN
+from omnigraph.history.rows import commit_to_json
 from omnigraph.model.commit import CommitKind
-from omnigraph.operations import writing
+from omnigraph.model.ulid import new_ulid
+from omnigraph.operations import sharing, writing
 from omnigraph.operations.mutate import MutationRequest
 from omnigraph.operations.requests import Conditions, Ticket
+from omnigraph.plan.deltas import Delta
 from omnigraph.storage.letters import Letters
 from omnigraph.storage.locks import letters_to, writer_lock
 from omnigraph.storage.root import GraphRoot
@@ -45,6 +54,7 @@ from omnigraph.storage.root import GraphRoot
 INSERT = """query i($n: String, $a: I32?, $e: String?) {
     insert Person { name: $n, age: $a, email: $e }
 }"""
+COUNT = "query c() { insert Counter { number: 2 } }"
 UPDATE = "query u($n: String, $a: I32) { update Person set { age: $a } where name = $n }"
 
 
@@ -55,8 +65,7 @@ def graph(tmp_path: Path) -> Graph:
     return graph
 
 
-@pytest.fixture(autouse=True)
-def contended(graph: Graph) -> None:
+def contend(graph: Graph) -> None:
     """Writers meet: so they take the lock before they prepare."""
     writing._note_contention(GraphRoot.at(graph.uri), MAIN)
 
@@ -71,13 +80,13 @@ class Process:
         age: Any = None,
         email: str | None = None,
         allowed: tuple[str, ...] = (),
+        text: str = INSERT,
     ) -> None:
-        params = {"n": name, "a": age, "e": email}
-        request = MutationRequest(
-            INSERT, Conditions(f"act-{name}"), None, params, inserts_only=True
-        )
+        params = {"n": name, "a": age, "e": email} if text is INSERT else {}
+        request = MutationRequest(text, Conditions(f"act-{name}"), None, params, inserts_only=True)
         root = GraphRoot.at(graph.uri, allowed)
         self.ticket = Ticket(request)
+        contend(graph)
         self.thread = threading.Thread(
             target=writing.BranchWriter(root, MAIN).write, args=([self.ticket],)
         )
@@ -179,6 +188,14 @@ def test_what_may_refer_elsewhere_is_not_carried_out_by_who_may_not(graph: Graph
     assert group_sizes(graph)[-2:] == [1, 1]
 
 
+def wrong_kinds() -> Iterator[bytes]:
+    """Letters in which one thing is of another kind than it should be."""
+    told = orjson.loads(request(n="Zoe").to_text() or b"")
+    for name in told:
+        wrong = {**told, name: 7}
+        yield orjson.dumps({"version": 1, "allowed": [], "request": wrong})
+
+
 def test_letters_that_make_no_sense_are_sent_back(graph: Graph) -> None:
     with held(graph):
         ada = Process(graph, "Ada")
@@ -187,6 +204,7 @@ def test_letters_that_make_no_sense_are_sent_back(graph: Graph) -> None:
             box(graph).post("01ARZ3NDEKTSV4RRFFQ69G5FAV", b"not json"),
             box(graph).post("01ARZ3NDEKTSV4RRFFQ69G5FAW", b'{"version": 99}'),
             box(graph).post("01ARZ3NDEKTSV4RRFFQ69G5FAX", b'{"version": 1, "allowed": []}'),
+            *(box(graph).post(new_ulid(), wrong) for wrong in wrong_kinds()),
         ]
     ada.outcome()
     for letter in ours:
@@ -234,12 +252,168 @@ def test_a_letter_that_was_taken_and_forgotten_is_carried_out_by_its_writer(grap
     assert left(graph) == []
 
 
+def test_an_answer_that_makes_no_sense_is_no_answer(graph: Graph) -> None:
+    with held(graph):
+        ada = Process(graph, "Ada")
+        await_letters(graph, 1)
+        ((id, _),) = box(graph).take(graph.snapshot().sequence, 9)
+        for answer in (b"?", b"[]", b'{"id": 1}'):
+            box(graph).answer(id, answer)
+            time.sleep(0.02)
+    assert ada.outcome().affected["Person"].inserted == 1
+    assert ids(graph, "Person") == ["Ada", "Eve"]
+    assert left(graph) == []
+
+
+def test_an_answer_counts_also_when_the_wait_is_over(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer comes between the last look and the end of the wait."""
+    hurried = partial(door.commit_prepared, lock_timeout_ms=300)
+    monkeypatch.setattr(writing, "commit_prepared", hurried)
+    asking = sharing.Waiting._ask
+
+    def ask_once(waiting: sharing.Waiting) -> None:
+        if not waiting._posted:
+            asking(waiting)
+
+    monkeypatch.setattr(sharing.Waiting, "look", ask_once)
+    with held(graph):
+        ada = Process(graph, "Ada")
+        await_letters(graph, 1)
+        ((id, _),) = box(graph).take(graph.snapshot().sequence, 9)
+        (done,) = (commit for commit in graph.commits() if commit.kind is CommitKind.MUTATE)
+        box(graph).answer(id, orjson.dumps(commit_to_json(done)))
+        assert ada.outcome().commit == done
+
+
+def in_line(graph: Graph, *crowd: Callable[[], Process]) -> list[Process]:
+    """Processes of which the first is the next holder."""
+    found = []
+    for number, begin in enumerate(crowd, 1):
+        found.append(begin())
+        await_letters(graph, number)
+    return found
+
+
+def test_guests_bring_no_troubles_of_other_tables(graph: Graph) -> None:
+    """A table that must be repaired stops those who write to it, and nobody else."""
+    graph.mutate("query c() { insert Counter { number: 1 } }")
+    snapshot = graph.snapshot()
+    counter = snapshot.catalog.node("Counter")
+    assert counter is not None
+    version = snapshot.table(counter.id)
+    assert version is not None
+    lance.dataset(f"{graph.uri}/{version.path}").delete("true")  # past the door
+    with held(graph):
+        ada, count = in_line(
+            graph, lambda: Process(graph, "Ada"), lambda: Process(graph, "Bob", text=COUNT)
+        )
+    assert ada.outcome().affected["Person"].inserted == 1
+    with pytest.raises(RecoveryRequiredError):
+        count.outcome()
+    assert left(graph) == []
+
+
+def test_a_write_to_one_table_stays_one(graph: Graph) -> None:
+    with held(graph):
+        crowd = in_line(
+            graph, lambda: Process(graph, "Ada"), lambda: Process(graph, "Bob", text=COUNT)
+        )
+    for process in crowd:
+        assert process.outcome().changed
+    assert group_sizes(graph)[-2:] == [1, 1]
+
+
+def test_who_fails_tells_its_guests_that_nothing_was_done(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[bytes] = []
+    answer = Letters.answer
+
+    def noted(letters: Letters, id: str, data: bytes) -> None:
+        answers.append(data)
+        answer(letters, id, data)
+
+    monkeypatch.setattr(Letters, "answer", noted)
+    with faults.armed("commit.before_sidecar", faults.Raise(StorageTransientError, nth=1)):
+        with held(graph):
+            ada, bob = in_line(graph, lambda: Process(graph, "Ada"), lambda: Process(graph, "Bob"))
+        assert bob.outcome().changed
+    with pytest.raises(StorageTransientError):
+        ada.outcome()
+    assert answers == [b"{}"]
+    assert ids(graph, "Person") == ["Bob", "Eve"]
+
+
+def test_guests_that_make_preparing_fail_are_sent_away(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = staging.stage
+
+    def choosy(view: View, branch_id: str, over: Delta) -> Any:
+        if sum(change.rows.num_rows for change in over.values()) > 1:
+            raise ArithmeticError("too many")
+        return stage(view, branch_id, over)
+
+    monkeypatch.setattr(writing, "stage", choosy)
+    with held(graph):
+        crowd = in_line(graph, lambda: Process(graph, "Ada"), lambda: Process(graph, "Bob"))
+    for process in crowd:
+        assert process.outcome().changed
+    assert group_sizes(graph)[-2:] == [1, 1]
+
+
+def test_a_letter_that_vanished_concerns_its_ticket_alone(graph: Graph) -> None:
+    """Two threads of one process wait; somebody deletes the letter of one of them."""
+    requests = [
+        MutationRequest(INSERT, Conditions("a"), None, {"n": name}, inserts_only=True)
+        for name in ("Ada", "Bob")
+    ]
+    tickets = [Ticket(request) for request in requests]
+    writer = writing.BranchWriter(GraphRoot.at(graph.uri), MAIN)
+    contend(graph)
+    with held(graph):
+        thread = threading.Thread(target=writer.write, args=(tickets,))
+        thread.start()
+        await_letters(graph, 2)
+        min(folder(graph).glob("*.posted")).unlink()
+    thread.join()
+    with pytest.raises(CommitOutcomeUnknownError):
+        tickets[0].outcome()
+    assert tickets[1].outcome().changed
+    assert ids(graph, "Person") == ["Bob", "Eve"]
+
+
+def test_letters_that_were_not_all_posted_are_taken_back(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post = Letters.post
+    posted: list[Any] = []
+
+    def interrupted(letters: Letters, id: str, data: bytes) -> Any:
+        if posted:
+            raise KeyboardInterrupt
+        posted.append(post(letters, id, data))
+        return posted[0]
+
+    monkeypatch.setattr(Letters, "post", interrupted)
+    tickets = [Ticket(request(n=name)) for name in ("Ada", "Bob")]
+    contend(graph)
+    with held(graph):
+        with pytest.raises(KeyboardInterrupt):
+            writing.BranchWriter(GraphRoot.at(graph.uri), MAIN).write(tickets)
+        assert left(graph) == []
+    assert posted
+
+
 # Somebody dies.
 
 LEADER = """
 import sys
 from omnigraph import faults
-from omnigraph.operations import writing
+from omnigraph.model.ulid import new_ulid
+from omnigraph.operations import sharing, writing
 from omnigraph.storage.root import GraphRoot
 import omnigraph
 graph = omnigraph.open(sys.argv[1], actor="act-leader")
