@@ -214,11 +214,15 @@ def test_letters_that_make_no_sense_are_sent_back(graph: Graph) -> None:
     assert ids(graph, "Person") == ["Ada", "Eve"]
 
 
-def test_a_wait_that_is_too_long_takes_the_letter_back(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hurried = partial(door.commit_prepared, lock_timeout_ms=300)
-    monkeypatch.setattr(writing, "commit_prepared", hurried)
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for long."""
+    brief = partial(door.commit_prepared, lock_timeout_ms=300)
+    monkeypatch.setattr(writing, "commit_prepared", brief)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_wait_that_is_too_long_takes_the_letter_back(graph: Graph) -> None:
     with held(graph):
         ada = Process(graph, "Ada")
         with pytest.raises(LockTimeoutError):
@@ -227,11 +231,10 @@ def test_a_wait_that_is_too_long_takes_the_letter_back(
     assert ids(graph, "Person") == ["Eve"]
 
 
+@pytest.mark.usefixtures("hurried")
 def test_a_wait_that_is_too_long_for_somebody_who_took_the_letter_is_no_failure(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
+    graph: Graph,
 ) -> None:
-    hurried = partial(door.commit_prepared, lock_timeout_ms=300)
-    monkeypatch.setattr(writing, "commit_prepared", hurried)
     with held(graph):
         ada = Process(graph, "Ada")
         await_letters(graph, 1)
@@ -265,12 +268,11 @@ def test_an_answer_that_makes_no_sense_is_no_answer(graph: Graph) -> None:
     assert left(graph) == []
 
 
+@pytest.mark.usefixtures("hurried")
 def test_an_answer_counts_also_when_the_wait_is_over(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer comes between the last look and the end of the wait."""
-    hurried = partial(door.commit_prepared, lock_timeout_ms=300)
-    monkeypatch.setattr(writing, "commit_prepared", hurried)
     asking = sharing.Waiting._ask
 
     def ask_once(waiting: sharing.Waiting) -> None:
@@ -432,6 +434,7 @@ INSTANTS = [
     "commit.after_publish",
     "commit.after_disarm",
 ]
+EVERY_DAY = ("commit.before_sidecar", "commit.after_publish")
 
 
 def leader(graph: Graph, instant: str | None = None) -> subprocess.Popen[str]:
@@ -447,7 +450,10 @@ def leader(graph: Graph, instant: str | None = None) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize("instant", INSTANTS)
+@pytest.mark.parametrize(
+    "instant",
+    [one if one in EVERY_DAY else pytest.param(one, marks=pytest.mark.slow) for one in INSTANTS],
+)
 def test_each_request_is_carried_out_once_wherever_the_holder_dies(
     graph: Graph, instant: str
 ) -> None:
