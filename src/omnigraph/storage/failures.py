@@ -9,7 +9,8 @@ turns what is raised inside into a class of `errors.Storage*Error`; callers deci
 Guarantees: a permission problem never reads as "absent"; what nobody recognises becomes
 `StorageUnknownError` if it may have taken effect and `StoragePermanentError` if it only read;
 bytes that make no sense to Lance, to Arrow or to us are such a failure, in whichever of its classes
-it is told; errors of ours and exceptions that are no storage failures pass through untouched.
+it is told; errors of ours and exceptions that are no storage failures pass through untouched, and
+Ctrl-C stays Ctrl-C.
 Messages are one line and carry no secret.
 
 Absent on purpose: retries. This module says what happened, not what to do about it.
@@ -77,6 +78,7 @@ _FROM_LANCE = re.compile(
     r"^(LanceError\(|External error: |Invalid user input: |Schema error: )"
     r"|, /\S+\.rs:\d+:\d+"
 )
+_INTERRUPT = re.compile(r"^(\S+ error: )*KeyboardInterrupt\b")
 # A column that we asked for is not in the table: a mistake of ours, or its name is another by now.
 _NO_COLUMN = re.compile(r"does not exist in schema|No field named")
 _DAMAGED = "The file is probably damaged: run `omnigraph fsck`, or restore a backup."
@@ -100,6 +102,8 @@ def translated(action: str, path: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # Classification is the purpose; the rest is raised again.
+        if is_interrupt(error):
+            raise KeyboardInterrupt from error
         ours = classify(error, action, path)
         if ours is error:
             raise
@@ -114,6 +118,11 @@ def translated(action: str, path: str) -> Iterator[None]:
             action=action,
             hint=_DAMAGED,
         ) from error
+
+
+def is_interrupt(error: Exception) -> bool:
+    """Whether it is somebody's Ctrl-C, which Arrow tells as an error of what it was reading."""
+    return not isinstance(error, OmniGraphError) and _INTERRUPT.search(str(error)) is not None
 
 
 def is_panic(error: BaseException) -> bool:

@@ -20,6 +20,7 @@ from omnigraph.errors import (
     InvariantViolationError,
     OmniGraphError,
     StorageConfigurationError,
+    StorageError,
     StorageNotFoundError,
     StoragePermanentError,
     StoragePreconditionError,
@@ -234,3 +235,14 @@ def test_native_code_that_gives_up_over_damaged_bytes(action: str, kind: type[Ex
 def test_ctrl_c_is_no_storage_failure() -> None:
     with pytest.raises(KeyboardInterrupt), translated("scan", "data/x"):
         raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("text", ["External error: KeyboardInterrupt: ", "KeyboardInterrupt: "])
+def test_ctrl_c_that_arrow_tells_as_an_error_stays_ctrl_c(text: str) -> None:
+    with pytest.raises(KeyboardInterrupt), translated("read", "data/x"):
+        raise pa.ArrowInvalid(text)
+
+
+def test_an_error_that_only_names_ctrl_c_is_an_error() -> None:
+    with pytest.raises(StorageError), translated("read", "data/x"):
+        raise pa.ArrowInvalid("External error: no file data/KeyboardInterrupt: it is gone")
