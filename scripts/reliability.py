@@ -80,7 +80,7 @@ def _sections(figures: Figures) -> Iterator[str]:
     )
     yield "## Model universes, kills, isolation"
     universes, kills = figures["universes"], figures["kill loop"]
-    isolation = figures["isolation"]
+    crowds, isolation = figures["crowds"], figures["isolation"]
     yield _table(
         ("campaign", "size"),
         [
@@ -92,6 +92,12 @@ def _sections(figures: Figures) -> Iterator[str]:
             (
                 "writers killed at random times; every acknowledged commit is there, whole, once",
                 f"{kills['cycles']} cycles, {kills['acknowledged commits']} acknowledged commits",
+            ),
+            (
+                "crowds of processes that insert for each other, killed at random times; each "
+                "insert is there once or never, and once if it was acknowledged",
+                f"{crowds['cycles']} cycles, {crowds['acknowledged commits']} acknowledged "
+                f"commits, {crowds['written by another process']} written by another process",
             ),
             (
                 "concurrent histories under a cycle checker: lost updates, fractured reads, write "

@@ -47,6 +47,7 @@ def summarize(found: Mapping[str, Sequence[Entry]]) -> Figures:
     for entry in faults:
         raised.update(entry["raised"])
     universes, kills = found.get("universes", []), found.get("kill loop", [])
+    crowds = found.get("crowds", [])
     isolation, damage = found.get("isolation", []), found.get("damaged objects", [])
     return {
         "crash sweep": {
@@ -71,6 +72,11 @@ def summarize(found: Mapping[str, Sequence[Entry]]) -> Figures:
             "cycles": total(kills, "cycles"),
             "acknowledged commits": total(kills, "acknowledged"),
             "published commits": total(kills, "published"),
+        },
+        "crowds": {
+            "cycles": total(crowds, "cycles"),
+            "acknowledged commits": total(crowds, "acknowledged"),
+            "written by another process": total(crowds, "shared"),
         },
         "isolation": {
             "histories": total(isolation, "histories"),

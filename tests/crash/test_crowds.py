@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.crash.crowding import CrowdLoop
 from tests.crash.nursery import Nursery
+from tests.crash.sizes import note
 
 pytestmark = pytest.mark.crash
 
@@ -20,6 +21,7 @@ def crowd_again_and_again(nursery: Nursery, folder: Path, cycles: range) -> None
         loop.cycle(number)
     assert loop.acknowledged, "nobody ever got anything done"
     assert loop.shared, "nobody ever wrote for another"
+    note("crowds", cycles=len(cycles), acknowledged=len(loop.acknowledged), shared=loop.shared)
 
 
 # ledger: C01 C17
