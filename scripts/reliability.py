@@ -100,9 +100,10 @@ def _sections(figures: Figures) -> Iterator[str]:
                 f"commits, {crowds['written by another process']} written by another process",
             ),
             (
-                "concurrent histories under a cycle checker: lost updates, fractured reads, write "
-                "skew, non-monotonic reads",
-                f"{isolation['histories']} histories, {isolation['transactions']} transactions",
+                "concurrent list-append histories under an isolation checker (G0, G1a-c, G-single, "
+                "G2, lost updates, session guarantees, real time)",
+                f"{isolation['histories']} histories, {isolation['transactions']} transactions"
+                + _places(isolation.get("by place", {})),
             ),
         ],
     )
@@ -119,6 +120,12 @@ def _sections(figures: Figures) -> Iterator[str]:
         ("bug", "room", "what it does", "caught by", "seed"),
         [(b["name"], b["room"], b["what"], b["check"], b["seed"]) for b in bugs],
     )
+
+
+def _places(counts: Mapping[str, int]) -> str:
+    if not counts:
+        return ""
+    return " (" + ", ".join(f"{where}: {count}" for where, count in counts.items()) + ")"
 
 
 def _resource(entry: Mapping[str, Any]) -> tuple[str, str]:

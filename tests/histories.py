@@ -148,6 +148,12 @@ def _named(error: OmniGraphError) -> str:
     raise error
 
 
+def take_part(uri: str, log: str, seed: int, count: int, threads: int) -> str:
+    """One worker's part, as a child of the nursery runs it."""
+    work(uri, Path(log), seed, count, threads)
+    return "done"
+
+
 def work(uri: str, log: Path, seed: int, count: int, threads: int) -> None:
     """One worker's part of one history."""
     graph = omnigraph.open(uri)

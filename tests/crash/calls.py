@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.crash.corrupting import furnished, probe, probe_bytes, probe_row
 from tests.crash.crowding import insert_until_killed
 from tests.crash.evolving import evolve, keep_up
-from tests.crash.isolating import take_part, transact
 from tests.crash.killing import write_until_killed
+from tests.crash.listappend import append_to_lists
 from tests.crash.scarcity import run_with_few_files, starve
 from tests.crash.scenes import (
     act,
@@ -33,11 +33,13 @@ from tests.crash.stepping import (
     look_and_reopen,
     record_steps,
 )
+from tests.histories import take_part
 from tests.universe.children import act_in_universe
 
 __all__ = [
     "act",
     "act_in_universe",
+    "append_to_lists",
     "armed",
     "check_case",
     "churn",
@@ -64,7 +66,6 @@ __all__ = [
     "run_with_few_files",
     "starve",
     "take_part",
-    "transact",
     "watch",
     "watch_reopen",
     "write_again",

@@ -81,6 +81,10 @@ def summarize(found: Mapping[str, Sequence[Entry]]) -> Figures:
         "isolation": {
             "histories": total(isolation, "histories"),
             "transactions": total(isolation, "transactions"),
+            "by place": {
+                where: total([e for e in isolation if e["where"] == where], "histories")
+                for where in sorted({e["where"] for e in isolation})
+            },
         },
         "damaged objects": {entry["kind"]: entry["tried"] for entry in _by(damage, "kind")},
         "resources": [dict(entry) for entry in _by(found.get("resources", []), "what")],

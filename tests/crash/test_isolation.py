@@ -1,25 +1,49 @@
-"""Concurrent histories under the isolation checker, and the checker under planted histories."""
+"""Concurrent list-append histories under the isolation checker: threads, processes, kills, S3."""
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.crash.isolating import judge
-from tests.crash.nursery import Nursery
+from tests.crash.listappend import (
+    FORKING,
+    KINDS,
+    final_read,
+    new_lists,
+    recorded,
+    run_in_threads,
+)
+from tests.crash.listtrial import COUNT, judge, logs_in
+from tests.crash.nursery import Nursery, open_nursery
 from tests.crash.sizes import FULL, note
-from tests.isolation import Txn, find_anomalies
+from tests.isolation.checker import find_anomalies
+from tests.isolation.history import Outcome, Transaction
+from tests.s3 import S3Server
 
-HISTORIES = 120 if FULL else 30
+HISTORIES = 120 if FULL else 24
 
 
-def judge_all(nursery: Nursery, folder: Path, seeds: range) -> None:
-    transactions = 0
+def judge_all(nursery: Nursery, folder: Path, seeds: range, kinds: Sequence[str] = KINDS) -> None:
+    histories = []
     for seed in seeds:
-        history, found = judge(nursery, str(folder / f"h{seed}"), seed)
+        history, found = judge(nursery, folder / f"h{seed}", seed, kinds)
         assert found == [], f"history {seed}: {found}"
-        transactions += len(history)
-    note("isolation", histories=len(seeds), first=seeds.start, transactions=transactions)
+        histories.append(history)
+    _note("processes", histories)
+    assert _succeeded(histories) > len(seeds) * COUNT
+
+
+def _succeeded(histories: Sequence[Sequence[Transaction]]) -> int:
+    return sum(txn.outcome is Outcome.OK for history in histories for txn in history)
+
+
+def _note(where: str, histories: Sequence[Sequence[Transaction]]) -> None:
+    note("isolation", where=where, histories=len(histories), transactions=sum(map(len, histories)))
 
 
 # ledger: C02 C10 C14 C17
@@ -33,97 +57,86 @@ def test_a_few_histories(nursery: Nursery, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("part", range(3))
-def test_many_histories(nursery: Nursery, tmp_path: Path, part: int) -> None:
+def test_many_histories_of_processes(nursery: Nursery, tmp_path: Path, part: int) -> None:
     size = HISTORIES // 3
     judge_all(nursery, tmp_path, range(part * size, (part + 1) * size))
 
 
-# Planted histories.
+# ledger: B02 C02
+@pytest.mark.crash
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_forks_are_snapshot_isolated(nursery: Nursery, tmp_path: Path) -> None:
+    judge_all(nursery, tmp_path, range(HISTORIES // 4), FORKING)
 
 
-def txn(name: str, begin: float, reads: dict[str, str], *writes: str, session: str = "") -> Txn:
-    """A transaction that takes so long that only its beginning matters, unless it is whole."""
-    long = begin == int(begin)
-    end = begin + (100 if long else 0.1)
-    return Txn(name, session or name, begin, end, reads, frozenset(writes))
+# ledger: C02 C10 C14
+@pytest.mark.crash
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_many_histories_of_threads(tmp_path: Path) -> None:
+    histories = []
+    for seed in range(HISTORIES // 2):
+        folder = tmp_path / f"h{seed}"
+        logs, uri = logs_in(folder), str(folder / "graph")
+        new_lists(uri, COUNT)
+        run_in_threads(uri, logs, seed, COUNT)
+        histories.append([*recorded(logs), final_read(uri)])
+        assert find_anomalies(histories[-1]) == [], f"history {seed}"
+    _note("threads", histories)
+    assert _succeeded(histories) > len(histories) * COUNT
 
 
-PLANTED = {
-    "lost update": (
-        [txn("a", 1, {"x": ""}, "x"), txn("b", 2, {"x": ""}, "x")],
-        {"x": ["a", "b"]},
-    ),
-    "fractured read": (
-        [txn("a", 1, {}, "x", "y"), txn("r", 2, {"x": "a", "y": ""})],
-        {"x": ["a"], "y": ["a"]},
-    ),
-    "write skew": (
-        [txn("a", 1, {"x": "", "y": ""}, "x"), txn("b", 2, {"x": "", "y": ""}, "y")],
-        {"x": ["a"], "y": ["b"]},
-    ),
-    "non-monotonic read": (
-        [
-            txn("a", 1, {}, "x"),
-            txn("r", 2, {"x": "a"}, session="s"),
-            txn("q", 3, {"x": ""}, session="s"),
-        ],
-        {"x": ["a"]},
-    ),
-    "read skew": (
-        [
-            txn("a", 1, {"x": ""}, "x"),
-            txn("b", 2, {"x": "a"}, "y"),
-            txn("r", 3, {"x": "", "y": "b"}),
-        ],
-        {"x": ["a"], "y": ["b"]},
-    ),
-    "stale read": (
-        [txn("a", 1.5, {}, "x"), txn("r", 2.5, {"x": ""})],
-        {"x": ["a"]},
-    ),
-    "cyclic writes": (
-        [txn("a", 1, {}, "x", "y"), txn("b", 2, {}, "x", "y")],
-        {"x": ["a", "b"], "y": ["b", "a"]},
-    ),
-    "reordered": (
-        [txn("a", 1.5, {}, "x"), txn("b", 2.5, {}, "x")],
-        {"x": ["b", "a"]},
-    ),
-    "lost write": ([txn("a", 1, {}, "x")], {}),
-    "read of nothing": ([txn("r", 1, {"x": "ghost"})], {"x": ["a"]}),
-}
+# ledger: C17 R03 R14
+@pytest.mark.crash
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_histories_with_killed_processes(nursery: Nursery, tmp_path: Path) -> None:
+    histories = []
+    for seed in range(HISTORIES // 2):
+        folder = tmp_path / f"h{seed}"
+        logs, uri = logs_in(folder), str(folder / "graph")
+        new_lists(uri, COUNT)
+        _run_and_kill(nursery, uri, logs, seed)
+        histories.append([*recorded(logs), final_read(uri)])
+        assert find_anomalies(histories[-1]) == [], f"history {seed}"
+    _note("killed processes", histories)
+    unknown = sum(t.outcome is Outcome.UNKNOWN for history in histories for t in history)
+    assert unknown > len(histories) // 4
+    assert _succeeded(histories) > len(histories) * COUNT
 
 
-@pytest.mark.parametrize("kind", PLANTED)
-def test_the_checker_finds(kind: str) -> None:
-    history, orders = PLANTED[kind]
-    assert kind in {anomaly.kind for anomaly in find_anomalies(history, orders)}
+def _run_and_kill(nursery: Nursery, uri: str, logs: Sequence[Path], seed: int) -> None:
+    """Two of the sessions are killed while they run; the others carry on."""
+    chance = random.Random(seed)
+    children = [
+        nursery.start("append_to_lists", uri, str(log), number, seed, COUNT, list(KINDS))
+        for number, log in enumerate(logs)
+    ]
+    for child in chance.sample(children, 2):
+        time.sleep(chance.uniform(0.02, 0.2))
+        os.kill(child, signal.SIGKILL)
+    for child in children:
+        ending = nursery.bury(child)
+        assert ending.killed or not ending.error, ending.error
 
 
-@pytest.mark.parametrize(
-    ("history", "orders"),
-    [
-        ([], {}),
-        # One after the other, each reading the one before.
-        (
-            [
-                txn("a", 1.5, {"x": ""}, "x"),
-                txn("b", 2.5, {"x": "a"}, "x"),
-                txn("r", 3.5, {"x": "b"}),
-            ],
-            {"x": ["a", "b"]},
-        ),
-        # Side by side, and the reader pinned a snapshot between them.
-        (
-            [txn("a", 1, {}, "x", "y"), txn("b", 1, {}, "x"), txn("r", 1, {"x": "a", "y": "a"})],
-            {"x": ["a", "b"], "y": ["a"]},
-        ),
-        # Two that read everything and write different keys, the second after the first.
-        (
-            [txn("a", 1, {"x": "", "y": ""}, "x"), txn("b", 1, {"x": "a", "y": ""}, "y")],
-            {"x": ["a"], "y": ["b"]},
-        ),
-    ],
-)
-def test_the_checker_accepts_honest_histories(history, orders) -> None:
-    assert find_anomalies(history, orders) == []
+@pytest.fixture(scope="module")
+def s3_nursery(s3_server: S3Server) -> Iterator[Nursery]:
+    with open_nursery(**s3_server.environ()) as nursery:
+        yield nursery
+
+
+# ledger: C02 C10 C14 C17
+@pytest.mark.crash
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_histories_on_s3(s3_nursery: Nursery, s3_root: str, tmp_path: Path) -> None:
+    histories = []
+    for seed in range(max(3, HISTORIES // 12)):
+        uri = f"{s3_root}/lists-{seed}"
+        history, found = judge(s3_nursery, tmp_path / f"h{seed}", seed, uri=uri)
+        assert found == [], f"history {seed}: {found}"
+        histories.append(history)
+    _note("S3", histories)
+    assert _succeeded(histories) > len(histories) * COUNT

@@ -13,8 +13,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from tests.crash.crowding import CrowdLoop
-from tests.crash.isolating import judge
 from tests.crash.killing import KillLoop
+from tests.crash.listtrial import judge
 from tests.crash.nursery import Nursery
 from tests.crash.sweep import AFTER, Stage, sweep_once, sweep_twice
 from tests.mutants.catalogue import (
@@ -94,7 +94,7 @@ def _twice(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
 
 def _isolation(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
     def check(seed: int) -> None:
-        _, found = judge(nursery, str(folder / str(seed)), seed)
+        _, found = judge(nursery, folder / str(seed), seed)
         assert found == [], found[0]
 
     return check
