@@ -46,6 +46,7 @@ CROWDS = (1, 2, 4, 8)
 EACH, EACH_TOGETHER = 20, 16
 COMPUTED = 300  # as long, about, as the inserts
 TURNS = 5
+DURABLE_TURNS = 12
 
 
 def run(setting: Setting) -> Findings:
@@ -53,13 +54,13 @@ def run(setting: Setting) -> Findings:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     one, skipped, versions = _one_row(folder)
-    measures = [one, *_large(folder, setting), *_ingest(folder, setting)]
+    measures = [one, *_durability(folder), *_large(folder, setting), *_ingest(folder, setting)]
     measures += [*_threads(folder), *_processes(folder)]
     return Findings(measures, skipped, versions)
 
 
-def new_graph(folder: Path, name: str) -> Graph:
-    return omnigraph.init(str(folder / name), SCHEMA, actor="bench")
+def new_graph(folder: Path, name: str, durability: str | None = None) -> Graph:
+    return omnigraph.init(str(folder / name), SCHEMA, actor="bench", durability=durability)
 
 
 def insert_many(graph: Graph, prefix: str, amount: int) -> None:
@@ -91,6 +92,29 @@ def _one_row(folder: Path) -> tuple[Measure, dict[str, str], dict[str, str]]:
                 samples.setdefault(subject, []).extend(1000 * seconds for seconds in times)
         versions = {s: w.version for s, w in workers.items() if s not in (OURS, AGAIN)}
     return Measure("insert one row, durably", "ms", samples, target=30), skipped, versions
+
+
+def _durability(folder: Path) -> list[Measure]:
+    """What surviving a power cut costs. One after the other in turn, on the disk of the run."""
+    modes = ("process", "power")
+    graphs = {mode: new_graph(folder, f"durability-{mode}", mode) for mode in modes}
+    numbers = count()
+
+    def insert(mode: str) -> None:
+        graphs[mode].mutate(INSERT, params={"n": f"{mode}-{next(numbers)}"})
+
+    samples: dict[str, list[float]] = {mode: [] for mode in modes}
+    for mode in modes:
+        times_ms(lambda mode=mode: insert(mode), 5, 0)  # type: ignore[misc]
+    for _ in range(DURABLE_TURNS):
+        for mode in modes:
+            samples[mode] += times_ms(lambda mode=mode: insert(mode), 5, 0)  # type: ignore[misc]
+    ratio = median(samples["power"]) / median(samples["process"])
+    return [
+        Measure("insert one row, by durability", "ms", samples, peers=False),
+        Measure("insert one row with power", "ms", {OURS: samples["power"]}, target=15),
+        Measure("power over process, one row", "times", {OURS: [ratio]}, target=1.5),
+    ]
 
 
 # Into many rows

@@ -171,6 +171,10 @@ class AsyncGraph:
         return self.sync.actor
 
     @property
+    def durability(self) -> str:
+        return self.sync.durability
+
+    @property
     def branch_name(self) -> str:
         return self.sync.branch_name
 
@@ -181,6 +185,10 @@ class AsyncGraph:
     def acting_as(self, actor: str) -> AsyncGraph:
         """The same graph, with writes recorded under another name."""
         return AsyncGraph(self.sync.acting_as(actor))
+
+    def with_durability(self, durability: str) -> AsyncGraph:
+        """The same graph, with writes that promise `power` or `process`."""
+        return AsyncGraph(self.sync.with_durability(durability))
 
     @asynccontextmanager
     async def branch(
@@ -254,6 +262,7 @@ class AsyncGraph:
     reconciler = _offloaded(Graph.reconciler)
     recover = _offloaded(Graph.recover)
     recoveries = _offloaded(Graph.recoveries)
+    set_durability = _offloaded(Graph.set_durability)
     refresh = _offloaded(Graph.refresh)
     rename_branch = _offloaded(Graph.rename_branch)
     repair = _offloaded(Graph.repair)

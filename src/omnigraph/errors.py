@@ -41,6 +41,7 @@
     │   ├── StoragePermanentError        trying again will not help
     │   ├── StorageUnknownError          it may or may not have happened
     │   └── GraphMovedError              branches look for files where the graph once lay
+    ├── DurabilityError                  the disk did not take what was written
     ├── EmbeddingError
     └── EngineUnavailableError           an engine's own needs are missing (Java, an extra)
 
@@ -579,6 +580,16 @@ class GraphMovedError(StorageError):
 
     code = "graph_moved"
     default_hint = "Run `omnigraph repair --confirm` on the graph where it lies now."
+
+
+class DurabilityError(OmniGraphError):
+    """The operating system could not force what was written onto the medium."""
+
+    code = "durability"
+    default_hint = (
+        "Look for disk errors in the system's log and for free space; then start the program "
+        "again, which recovers the graph, and look whether the commit is there."
+    )
 
 
 class EmbeddingError(OmniGraphError):

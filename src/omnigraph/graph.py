@@ -91,6 +91,21 @@ class Graph:
         """The same graph, with writes recorded under another name."""
         return Graph(self._context.acting_as(actor), self.branch_name)
 
+    @property
+    def durability(self) -> str:
+        """What a write promises when it returns: `power` or `process`."""
+        return str(self._context.root.durability)
+
+    def with_durability(self, durability: str) -> Graph:
+        """The same graph; `power`: what is acknowledged survives a power cut; `process`: it
+        survives the end of the process alone."""
+        return Graph(self._context.with_durability(durability), self.branch_name)
+
+    def set_durability(self, durability: str) -> None:
+        """Keep it in the graph, for everybody who opens it from now on. This handle stays as it
+        is."""
+        opening.set_durability(self._context, durability)
+
     def refresh(self) -> None:
         """Finish what an interrupted writer left on this branch, if that goes forward."""
         opening.refresh(self._context, self.branch_name)
@@ -163,12 +178,13 @@ class Graph:
         message: str = "",
         if_commit: str | None = None,
         idempotency_key: str | None = None,
+        durability: str | None = None,
     ) -> WriteResult:
         """Run a mutation as one commit. `if_commit`: only while the branch stands there."""
         from omnigraph.operations import mutate as changing
 
         return changing.mutate(
-            self._context,
+            self._context.with_durability(durability),
             str(text),
             name,
             params,
@@ -188,6 +204,7 @@ class Graph:
         message: str = "",
         if_commit: str | None = None,
         idempotency_key: str | None = None,
+        durability: str | None = None,
     ) -> WriteResult:
         """Write rows as one commit, in this process.
 
@@ -197,7 +214,7 @@ class Graph:
         from omnigraph.operations import ingest as ingesting
 
         return ingesting.ingest(
-            self._context,
+            self._context.with_durability(durability),
             data,
             mode,
             type=type,
@@ -226,6 +243,7 @@ class Graph:
         idempotency_key: str | None = None,
         spark: SparkSettings | None = None,
         progress: Callable[[ProgressEvent], None] | None = None,
+        durability: str | None = None,
     ) -> LoadResult:
         """Load files, folders, tables or frames of any size as one commit, on Spark.
 
@@ -249,7 +267,12 @@ class Graph:
             progress=progress,
         )
         return loading.load(
-            self._context, source, type=type, mapping=mapping, format=format, options=options
+            self._context.with_durability(durability),
+            source,
+            type=type,
+            mapping=mapping,
+            format=format,
+            options=options,
         )
 
     def embed(
@@ -858,9 +881,14 @@ def init(
     *,
     actor: str | None = None,
     external_blobs: Iterable[str] | None = None,
+    durability: str | None = None,
 ) -> Graph:
-    """Make an empty graph with this schema text at an address."""
-    return Graph(opening.init_graph(uri, schema, actor=actor, external_blobs=external_blobs))
+    """Make an empty graph with this schema text at an address. A `durability` that is given is
+    kept in the graph, for everybody who opens it."""
+    context = opening.init_graph(
+        uri, schema, actor=actor, external_blobs=external_blobs, durability=durability
+    )
+    return Graph(context)
 
 
 def open(
@@ -870,12 +898,19 @@ def open(
     actor: str | None = None,
     read_only: bool = False,
     external_blobs: Iterable[str] | None = None,
+    durability: str | None = None,
 ) -> Graph:
     """Open the graph at an address. Unless read-only, this recovers interrupted writes first.
 
     `external_blobs` are places such as `s3://bucket/prefix/` below which new blobs may refer to
-    files outside of the graph; by default none, or what the environment names."""
+    files outside of the graph; by default none, or what the environment names. `durability` is
+    `power` (what is acknowledged survives a power cut) or `process` (it survives the end of the
+    process alone); by default what the graph was made with, and that is `power`."""
     context = opening.open_graph(
-        uri, actor=actor, read_only=read_only, external_blobs=external_blobs
+        uri,
+        actor=actor,
+        read_only=read_only,
+        external_blobs=external_blobs,
+        durability=durability,
     )
     return Graph(context, branch)

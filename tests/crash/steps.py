@@ -127,7 +127,7 @@ def _disk_step(name: str, once: _Once, describe: Callable[..., Step | None]) -> 
     return outer
 
 
-def _write(path: str, data: bytes, expected: Expect | str) -> Step:
+def _write(path: str, data: bytes, expected: Expect | str, forced: bool = True) -> Step:
     kinds = {Expect.ANYTHING: "put", Expect.NOTHING: "create"}
     return Step(kinds.get(expected, "replace") if isinstance(expected, Expect) else "replace", path)
 
@@ -139,7 +139,7 @@ def _remove_many(paths: Any, prefix: str) -> Step | None:
 
 _DISK: dict[str, Callable[..., Step | None]] = {
     "write": _write,
-    "remove": lambda path: Step("delete", path),
+    "remove": lambda path, forced=True: Step("delete", path),
     "remove_many": _remove_many,
     "move": lambda source, target: Step("rename", source),
 }

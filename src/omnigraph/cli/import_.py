@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from omnigraph.cli import invocation
 from omnigraph.cli.apps import new_app
 from omnigraph.cli.options import Actor, AsJson, Store
 from omnigraph.cli.targets import Targeted, actor_named, place_for
@@ -38,6 +39,7 @@ def import_(
     as_json: AsJson = False,
 ) -> None:
     """Make a new graph and fill it with an export, or with one state of another graph."""
+    import omnigraph
     from omnigraph.cli.files import read_text
     from omnigraph.cli.rendering import print_json
     from omnigraph.operations.transfer import import_graph
@@ -53,6 +55,8 @@ def import_(
         file=None if schema is None else str(schema),
         branch=branch,
     )
+    if durability := invocation.current().durability:
+        omnigraph.open(place, actor=actor_named(actor)).set_durability(durability)
     result = done.loaded
     rows = {name: counts.inserted for name, counts in result.affected.items()}
     commit_id = result.commit.id if result.commit else None

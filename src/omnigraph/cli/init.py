@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from omnigraph.cli import invocation
 from omnigraph.cli.apps import new_app
 from omnigraph.cli.options import Actor, AsJson, Store
 from omnigraph.cli.starting import without_pandas
@@ -37,7 +38,13 @@ def init(
     place = place_for(graph)
     source = read_text(schema)
     without_pandas()
-    context = init_graph(place, source, actor=actor_named(actor), file=str(schema))
+    context = init_graph(
+        place,
+        source,
+        actor=actor_named(actor),
+        file=str(schema),
+        durability=invocation.current().durability,
+    )
     if as_json:
         print_json({"uri": context.root.uri})
     else:

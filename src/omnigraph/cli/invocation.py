@@ -29,6 +29,7 @@ class Invocation:
     quiet: bool = False
     as_json: bool = False
     format: Format | None = None  # how a list of records is printed
+    durability: str | None = None  # what writes promise, if the caller said so
     began: float = field(default_factory=time.time)
     config: OperatorConfig | None = None
     scope: Scope | None = None

@@ -78,6 +78,18 @@ def _options_of(function: Callable[..., None]) -> tuple[Any, ...]:
     return tuple(get_command(app).params)
 
 
+def _writing(
+    durability: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODE",
+            help="power: survive a power cut; process: survive the end of the process.",
+        ),
+    ] = None,
+) -> None:
+    """The option of commands that write."""
+
+
 class Targeted(Quick):
     """A command with a graph. Its argument GRAPH, if it has one, is the first and is optional."""
 
@@ -92,6 +104,8 @@ class Targeted(Quick):
             self._words[0].required = False
         own = {param.name for param in self.params}
         self.params += [option for option in _options_of(_shared) if option.name not in own]
+        if any("--as" in param.opts for param in self.params):
+            self.params += _options_of(_writing)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if self._has_graph and not ctx.resilient_parsing and self._leaves_graph_out(ctx, args):
@@ -119,9 +133,10 @@ class Targeted(Quick):
     def invoke(self, ctx: Any) -> Any:
         said = {name: ctx.params.pop(name, None) for name in _ADDRESSES if not self._owns(name)}
         quiet = bool(ctx.params.pop("quiet", False))
+        durability = ctx.params.pop("durability", None)
         as_json = bool(ctx.params.get("as_json"))
         call = invocation.Invocation(
-            ctx.command_path, said, self._first_word(ctx), quiet, as_json, self._format
+            ctx.command_path, said, self._first_word(ctx), quiet, as_json, self._format, durability
         )
         invocation.begin(call)
         if not self.shows_progress:
@@ -212,6 +227,15 @@ def actor_named(actor: str | None) -> str | None:
     return actor or os.environ.get("OMNIGRAPH_ACTOR") or operator().actor
 
 
+def durability_named() -> str | None:
+    """What writes promise: `--durability`, else $OMNIGRAPH_DURABILITY, else the configuration's
+    default. None: what the graph says."""
+    import os
+
+    said = invocation.current().durability
+    return said or os.environ.get("OMNIGRAPH_DURABILITY") or operator().defaults.durability
+
+
 def open_graph(
     graph: str | None,
     branch: str = "main",
@@ -235,7 +259,13 @@ def open_graph(
         starting.without_pandas()
     import omnigraph
 
-    opened = omnigraph.open(uri, branch=branch, actor=actor_named(actor), read_only=read_only)
+    opened = omnigraph.open(
+        uri,
+        branch=branch,
+        actor=actor_named(actor),
+        read_only=read_only,
+        durability=durability_named(),
+    )
     if not read_only:
         invocation.current().writing = opened
     interrupt.check()

@@ -31,6 +31,7 @@ def record(root: GraphRoot, sidecar: Sidecar, decision: Decision, commit_id: str
     # Branches are recovered side by side, and the first row of all makes the table.
     with writer_lock(root.objects, _LOCK, owner=RECOVERY_ACTOR, operation="audit"):
         _append_once(root, row)
+        root.force(auditlog.DIRECTORY)  # before the sidecar goes
     faults.hit("recovery.after_audit")
 
 

@@ -43,6 +43,7 @@ from omnigraph.history.refs import (
 from omnigraph.history.rows import BranchState, Fork, encode_checkpoint, encode_state
 from omnigraph.model.ulid import new_ulid
 from omnigraph.storage.locks import LockToken, writer_lock
+from omnigraph.storage.manifest import manifest_path
 from omnigraph.storage.root import GraphRoot
 
 DELETED = "__deleted"
@@ -244,6 +245,7 @@ def _begin(root: GraphRoot, name: str, line: Line, sequence: int, actor: str) ->
         actor=actor,
     )
     root.manifest(branch.id).create(encode_state(state))
+    root.force(manifest_path(branch.id))  # before a name refers to it
     return branch
 
 

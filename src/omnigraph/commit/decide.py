@@ -91,7 +91,8 @@ def _outcome(sidecar: Sidecar, statuses: Sequence[TableStatus], settled: bool) -
         return Outcome.FINISHED
     ours = seen & _MOVED
     if seen <= {TableStatus.LANDED}:
-        trusted = sidecar.confirmed or not sidecar.needs_confirmation
+        sure = sidecar.confirmed or not sidecar.needs_confirmation
+        trusted = sure and not sidecar.condemned
         return Outcome.ROLLED_FORWARD if trusted else Outcome.ROLLED_BACK
     if not ours:
         return Outcome.DISCARDED

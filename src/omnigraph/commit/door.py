@@ -32,6 +32,7 @@ from omnigraph.commit.recovery import heal
 from omnigraph.errors import (
     CommitOutcomeUnknownError,
     ConflictError,
+    DurabilityError,
     OmniGraphError,
     ReadSetChangedError,
     RecoveryRequiredError,
@@ -226,6 +227,10 @@ def _carry_out(
         published = _publish(line, proposal, planned, claimed)
     except (ConflictError, StorageError) as error:
         raise _unsettled(sidecar) from error
+    except DurabilityError as error:
+        if error.details.get("commit_id") is None:  # before the publish
+            journal.condemn_quietly(root, sidecar)
+        raise
     _disarm_quietly(root, sidecar)
     return published
 

@@ -18,7 +18,7 @@ from omnigraph import faults
 from omnigraph.errors import FormatError, GraphNotFoundError, StorageNotFoundError
 from omnigraph.history.refs import MAIN
 from omnigraph.storage.locks import writer_lock
-from omnigraph.storage.manifest import FORMAT_VERSION
+from omnigraph.storage.manifest import FORMAT_VERSION, manifest_path
 from omnigraph.storage.reclaiming import manifest_ids
 from omnigraph.storage.root import GraphRoot
 
@@ -68,6 +68,7 @@ def _migrate(root: GraphRoot, branch_id: str, known: int) -> None:
         migration(root, branch_id)
         faults.hit("upgrade.before_stamp")
         root.manifest(branch_id).stamp(found + 1)
+        root.force(manifest_path(branch_id))
         faults.hit("upgrade.after_stamp")
         log.info("branch %s of %s is now in format %d", branch_id, root.uri, found + 1)
         found += 1

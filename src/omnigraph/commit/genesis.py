@@ -42,6 +42,7 @@ def create_graph(root: GraphRoot, catalog: Catalog, source: str, actor: str) -> 
         faults.hit("init.before_manifest")
         # The manifest comes last: a graph exists from this write on.
         root.manifest(MAIN).create(encode_state(state))
+        root.force_all()
         faults.hit("init.after_manifest")
         return first
 

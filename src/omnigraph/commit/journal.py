@@ -2,7 +2,8 @@
 
     __recovery/<operation id>.json
 
-Guarantees: a sidecar is durable before `arm` returns; one of an unknown version or that cannot be
+Guarantees: a sidecar is on the medium before its commit is published, since the publish forces
+everything; one of an unknown version or that cannot be
 read is refused and kept; the steady state is an empty directory.
 Deliberately absent: judging sidecars (`decide`) and acting on them (`recovery`).
 """
@@ -10,13 +11,14 @@ Deliberately absent: judging sidecars (`decide`) and acting on them (`recovery`)
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from omnigraph import faults
-from omnigraph.errors import FormatError
+from omnigraph.errors import FormatError, StorageError
 from omnigraph.history.decoding import decoding, read_fields, text, text_or_none, texts, whole
 from omnigraph.history.rows import commit_from_json, commit_to_json
 from omnigraph.model.commit import Commit
@@ -24,6 +26,7 @@ from omnigraph.storage.root import GraphRoot
 
 DIRECTORY = "__recovery"
 SIDECAR_VERSION = 1
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ class Sidecar:
     tables: tuple[TableIntent, ...]
     needs_confirmation: bool = False
     confirmed: bool = False
+    # The medium refused what the tables consist of: recovery must not publish them.
+    condemned: bool = False
 
     @property
     def kind(self) -> str:
@@ -73,6 +78,7 @@ class Sidecar:
             "tables": [asdict(table) for table in self.tables],
             "needs_confirmation": self.needs_confirmation,
             "confirmed": self.confirmed,
+            "condemned": self.condemned,
         }
         return json.dumps(value, sort_keys=True).encode()
 
@@ -85,7 +91,7 @@ def arm(root: GraphRoot, sidecar: Sidecar) -> str:
     """Write the sidecar down. From here on the operation can be finished by anybody. Returns the
     etag of what was written."""
     faults.hit("commit.before_sidecar")
-    etag = root.objects.create(sidecar_path(sidecar.id), sidecar.to_bytes())
+    etag = root.objects.create(sidecar_path(sidecar.id), sidecar.to_bytes(), forced=False)
     faults.hit("commit.after_sidecar")
     return etag
 
@@ -95,13 +101,23 @@ def confirm(root: GraphRoot, sidecar: Sidecar, etag: str) -> None:
     somebody took this writer for dead and has recovered it."""
     faults.hit("commit.before_confirm")
     confirmed = replace(sidecar, confirmed=True)
-    root.objects.replace(sidecar_path(sidecar.id), confirmed.to_bytes(), etag)
+    root.objects.replace(sidecar_path(sidecar.id), confirmed.to_bytes(), etag, forced=False)
     faults.hit("commit.after_confirm")
+
+
+def condemn_quietly(root: GraphRoot, sidecar: Sidecar) -> None:
+    """Have recovery undo the operation: its files could not be forced to the medium."""
+    try:
+        condemned = replace(sidecar, condemned=True)
+        root.objects.put(sidecar_path(sidecar.id), condemned.to_bytes())
+    except StorageError as error:
+        log.warning("the recovery record %s could not be marked: %s", sidecar.id, error)
 
 
 def disarm(root: GraphRoot, sidecar: Sidecar) -> None:
     faults.hit("commit.before_disarm")
-    root.objects.delete(sidecar_path(sidecar.id))
+    # One that comes back after a power cut is found to be settled, and goes again.
+    root.objects.delete(sidecar_path(sidecar.id), forced=False)
     faults.hit("commit.after_disarm")
 
 
@@ -148,6 +164,7 @@ def decode(data: bytes, path: str) -> Sidecar:
             tables=tuple(_intent(item) for item in value["tables"]),
             needs_confirmation=_truth(value["needs_confirmation"]),
             confirmed=_truth(value["confirmed"]),
+            condemned=_truth(value.get("condemned", False)),
         )
         if not sidecar.commits:
             raise ValueError("it names no commit")

@@ -57,7 +57,8 @@ def remember(root: GraphRoot, line: Line, planned: Commit) -> None:
         "sequence": planned.sequence,
     }
     data = json.dumps(record, sort_keys=True).encode()
-    root.objects.put(_path(line, planned.idempotency_key), data)
+    # The publish forces it to the medium.
+    root.objects.put(_path(line, planned.idempotency_key), data, forced=False)
 
 
 def _decode(data: bytes, key: str) -> tuple[str, int]:

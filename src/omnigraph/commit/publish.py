@@ -3,7 +3,8 @@
 Guarantees: one compare-and-set on the branch's manifest; lineage and table versions land in the
 same write; a stale lock token never publishes; when the store's answer is lost, the manifest is
 asked what happened before anybody is told; time never runs backwards along a branch, whatever the
-clocks of its writers say.
+clocks of its writers say; with durability `power` everything below the graph is on the medium
+before the publish, and the publish before this module returns.
 Deliberately absent: moving tables (`door`).
 """
 
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 from omnigraph.errors import (
     CommitOutcomeUnknownError,
     ConflictError,
+    DurabilityError,
     ReadSetChangedError,
     StorageError,
     StorageTransientError,
@@ -25,6 +27,7 @@ from omnigraph.history.log import Line
 from omnigraph.history.rows import advance, encode_state
 from omnigraph.model.commit import Commit
 from omnigraph.storage.locks import LockToken
+from omnigraph.storage.manifest import manifest_path
 
 # How often a publish is repeated when somebody else publishes in between or the store fails.
 PUBLISH_ATTEMPTS = 5
@@ -56,6 +59,18 @@ def publish(
 
     `recheck` must raise when the line's newer state no longer allows the commits.
     """
+    line.root.force_all(change.path for commit in commits for change in commit.changes)
+    published = _publish(line, commits, claimed, recheck)
+    _force_published(line, published)
+    return published
+
+
+def _publish(
+    line: Line,
+    commits: Sequence[Commit],
+    claimed: Claim,
+    recheck: Callable[[Line], None],
+) -> list[Commit]:
     for attempt in range(1, PUBLISH_ATTEMPTS + 1):
         claimed.token.check()
         _refuse_stale(line, claimed)
@@ -77,6 +92,18 @@ def publish(
         f"The branch was published by others {PUBLISH_ATTEMPTS} times in a row.",
         hint="Try again when fewer writers are at work.",
     )
+
+
+def _force_published(line: Line, commits: Sequence[Commit]) -> None:
+    try:
+        line.root.force(manifest_path(line.branch_id))
+    except DurabilityError as error:
+        last = commits[-1].id
+        raise DurabilityError(
+            f"Commit {last} is visible, but it could not be forced to the medium; a power cut may "
+            f"undo it. {error.message}",
+            commit_id=last,
+        ) from error
 
 
 def number(line: Line, commits: Sequence[Commit]) -> list[Commit]:

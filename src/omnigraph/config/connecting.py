@@ -18,9 +18,11 @@ def connect(
     branch: str = "main",
     actor: str | None = None,
     read_only: bool = False,
+    durability: str | None = None,
 ) -> Graph:
     """Open a graph by its name in `~/.omnigraph/config.yaml`: a store, a profile, or with no name
-    the defaults. An address is also understood. Writes are recorded under the operator's name."""
+    the defaults. An address is also understood. Writes are recorded under the operator's name,
+    and promise `durability`, or what the environment, the configuration or the graph says."""
     import os
 
     config = read_config()
@@ -31,4 +33,7 @@ def connect(
         is_server = name is not None and name.startswith(("http://", "https://"))
         scope = resolve_scope(config, Address(server=name) if is_server else Address(uri=name))
     who = actor or os.environ.get("OMNIGRAPH_ACTOR") or config.actor
-    return open_graph(scope.store_uri(), branch=branch, actor=who, read_only=read_only)
+    promised = durability or os.environ.get("OMNIGRAPH_DURABILITY") or config.defaults.durability
+    return open_graph(
+        scope.store_uri(), branch=branch, actor=who, read_only=read_only, durability=promised
+    )

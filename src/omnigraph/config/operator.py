@@ -6,7 +6,7 @@
     clusters: {brain: {root: s3://acme/brain}}
     profiles: {dev: {store: shop}}
     aliases:  {top: {store: shop, file: ~/queries.gq, query: top_customers, args: [n]}}
-    defaults: {store: shop, output: table}
+    defaults: {store: shop, output: table, durability: power}
 
 Guarantees: pure but for reading that one file; a file that cannot be understood is refused, with
 its path and the key that is wrong.
@@ -63,6 +63,7 @@ class Defaults:
     server: str | None = None
     store: str | None = None
     default_graph: str | None = None
+    durability: str | None = None
     table_max_column_width: int | None = None
     table_cell_layout: str | None = None
 

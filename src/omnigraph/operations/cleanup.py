@@ -138,6 +138,9 @@ class _Sweep:
         faults.hit("cleanup.before_reclaim")
         paths = {key[0] for key in self.needs.versions} | set(table_paths(self.root))
         chosen = sorted(paths if self.only is None else paths & self.only)
+        if self.execute:
+            # Whatever the durability: old versions go only when newer ones are on the medium.
+            self.root.medium.force_all(chosen)
         found = [self._table(path) for path in progress.each("clean", chosen)]
         tables = [each for each in found if not each.is_empty]
         if self.only is not None:

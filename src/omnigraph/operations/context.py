@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from omnigraph.errors import DeniedError, InvalidArgumentError
 from omnigraph.model.commit import RECOVERY_ACTOR
+from omnigraph.storage.durability import check_durability
 from omnigraph.storage.root import GraphRoot
 
 ACTOR_VARIABLE = "OMNIGRAPH_ACTOR"
@@ -29,6 +30,12 @@ class Context:
                 "The graph was opened read-only.", hint="Open it read-write to change it."
             )
         return self
+
+    def with_durability(self, durability: str | None) -> Context:
+        if durability is None:
+            return self
+        chosen = check_durability(durability)
+        return replace(self, root=self.root.with_durability(chosen))
 
     def acting_as(self, actor: str | None) -> Context:
         return self if actor is None else replace(self, actor=check_actor(actor))

@@ -132,7 +132,7 @@ def _copy_tables(source: GraphRoot, target: GraphRoot, names: list[str]) -> int:
             target.objects.put(name, found.data)
             size += found.size
     if local:
-        target.objects.sync(name for name in names if target.objects.exists(name))
+        target.medium.force_all()
     return size
 
 

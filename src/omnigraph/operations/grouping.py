@@ -26,6 +26,7 @@ from omnigraph.model.write import WriteResult
 from omnigraph.operations.requests import Request, Ticket
 from omnigraph.operations.writing import BranchWriter
 from omnigraph.storage.allowing import AllowList
+from omnigraph.storage.durability import Durability
 from omnigraph.storage.root import GraphRoot
 
 MOST_IN_GROUP = 64
@@ -151,15 +152,15 @@ def _interrupted() -> CommitOutcomeUnknownError:
 
 
 # Handles that reach one graph share its queues; but not those that may refer to other places: a
-# group is written by one of its members, with what that one may do. A queue is kept between writes,
-# since it remembers how many it serves, and holds no handle.
-_Name = tuple[str, str, AllowList]
+# group is written by one of its members, with what that one may do and with its durability. A queue
+# is kept between writes, since it remembers how many it serves, and holds no handle.
+_Name = tuple[str, str, AllowList, Durability]
 _queues: dict[_Name, _Queue] = {}
 _queues_guard = threading.Lock()
 
 
 def _queue(root: GraphRoot, branch: str) -> _Queue:
-    name = (root.uri, branch, root.allowed)
+    name = (root.uri, branch, root.allowed, root.durability)
     with _queues_guard:
         queue = _queues.get(name)
         if queue is None:

@@ -16,8 +16,11 @@ from omnigraph.errors import GraphMovedError, GraphNotFoundError, InvalidArgumen
 from omnigraph.history.log import Line
 from omnigraph.history.refs import MAIN, read_branch
 from omnigraph.operations.context import Context, check_actor, default_actor
+from omnigraph.storage.durability import VARIABLE as DURABILITY_VARIABLE
+from omnigraph.storage.durability import check_durability
 from omnigraph.storage.locks import writer_lock
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.settings import read_durability, write_durability
 
 # Places that new blobs may refer to, separated by spaces.
 EXTERNAL_VARIABLE = "OMNIGRAPH_EXTERNAL_BLOBS"
@@ -31,16 +34,20 @@ def init_graph(
     actor: str | None = None,
     file: str | None = None,
     external_blobs: Iterable[str] | None = None,
+    durability: str | None = None,
 ) -> Context:
-    """Make an empty graph with this schema. `external_blobs`: see `open_graph`."""
+    """Make an empty graph with this schema. `external_blobs`: see `open_graph`. A `durability`
+    that is given becomes the graph's own, for everybody who opens it."""
     from omnigraph.commit.genesis import create_graph
     from omnigraph.lang import pg
 
     catalog = pg.compile_schema(schema, file=file)
-    context = _context(uri, actor, external_blobs, read_only=False)
+    context = _context(uri, actor, external_blobs, read_only=False).with_durability(durability)
     if _is_in_a_file(context.root):
         raise InvalidArgumentError(f"A graph is a folder, and {uri} is a file or below one.")
     create_graph(context.root, catalog, schema, context.actor)
+    if durability is not None:
+        write_durability(context.root.objects, context.root.durability)
     return context
 
 
@@ -50,10 +57,14 @@ def open_graph(
     actor: str | None = None,
     read_only: bool = False,
     external_blobs: Iterable[str] | None = None,
+    durability: str | None = None,
 ) -> Context:
     """Open an existing graph. `external_blobs` are the places below which new blobs may refer to
-    files outside of the graph; None: those that the environment names, or none."""
+    files outside of the graph; None: those that the environment names, or none. `durability` is
+    what writes of this handle promise; None: what the environment says, else the graph."""
     context = _context(uri, actor, external_blobs, read_only=read_only)
+    if not read_only:
+        context = context.with_durability(durability or _usual_durability(context.root))
     if _is_in_a_file(context.root):
         raise GraphNotFoundError(f"A graph is a folder, and {uri} is a file or below one.")
     if read_only:
@@ -83,6 +94,15 @@ def _context(
     if external_blobs is None:
         external_blobs = os.environ.get(EXTERNAL_VARIABLE, "").split()
     return Context(GraphRoot.at(uri, external_blobs), who, read_only)
+
+
+def _usual_durability(root: GraphRoot) -> str:
+    return os.environ.get(DURABILITY_VARIABLE) or read_durability(root.objects)
+
+
+def set_durability(context: Context, durability: str) -> None:
+    """Make it the graph's own, for everybody who opens it from now on."""
+    write_durability(context.writable().root.objects, check_durability(durability))
 
 
 def _is_in_a_file(root: GraphRoot) -> bool:

@@ -8,7 +8,8 @@ who wait need not read what the others wrote.
 Guarantees: a request is carried out once, wherever anybody dies: its commit has the id of its
 letter, and who comes to hold the lock without an answer looks for that commit in the history before
 it does anything itself. Only requests that say the same in text are passed on, and only between
-processes that may refer to the same places outside of the graph. Who cannot be served is told, and
+processes that may refer to the same places outside of the graph, and never to one that promises
+less durability. Who cannot be served is told, and
 meets its errors itself.
 Deliberately absent: object stores, where the lock is a lease and a letter costs as much as a write.
 """
@@ -29,6 +30,7 @@ from omnigraph.history.rows import commit_from_json, commit_to_json
 from omnigraph.model.commit import Commit
 from omnigraph.model.ulid import new_ulid
 from omnigraph.operations.requests import Portable, Request, Ticket, result_of
+from omnigraph.storage.durability import Durability
 from omnigraph.storage.letters import Letter, Letters
 from omnigraph.storage.locks import letters_to
 from omnigraph.storage.root import GraphRoot
@@ -180,7 +182,12 @@ def _written(root: GraphRoot, request: Request) -> bytes | None:
     if text is None or len(text) > _LONGEST:
         return None
     return orjson.dumps(
-        {"version": _VERSION, "allowed": _allowed(root), "request": orjson.Fragment(text)}
+        {
+            "version": _VERSION,
+            "allowed": _allowed(root),
+            "durability": root.durability,
+            "request": orjson.Fragment(text),
+        }
     )
 
 
@@ -189,6 +196,8 @@ def _request(root: GraphRoot, form: type[Portable], data: bytes) -> Request | No
     try:
         found = orjson.loads(data)
         if found["version"] != _VERSION or found["allowed"] != _allowed(root):
+            return None
+        if found.get("durability") == Durability.POWER and root.durability is not Durability.POWER:
             return None
         return form.from_text(found["request"])
     except (ValueError, KeyError, TypeError):

@@ -48,11 +48,14 @@ class Backend(Protocol):
 
     def has(self, path: str) -> bool: ...
 
-    def write(self, path: str, data: bytes | memoryview, expected: Expect | str) -> str:
-        """Write atomically if what is there matches `expected`; return the new etag."""
+    def write(
+        self, path: str, data: bytes | memoryview, expected: Expect | str, forced: bool = True
+    ) -> str:
+        """Write atomically if what is there matches `expected`; return the new etag. Unless
+        `forced`, the caller forces it to the medium along with what else it writes."""
         ...
 
-    def remove(self, path: str) -> None:
+    def remove(self, path: str, forced: bool = True) -> None:
         """Remove an object; an absent one is fine."""
         ...
 
@@ -64,10 +67,6 @@ class Backend(Protocol):
 
     def names(self, prefix: str) -> list[str]:
         """Paths of all objects strictly below `prefix` ("" is everything), in any order."""
-        ...
-
-    def sync(self, paths: Sequence[str]) -> None:
-        """Make files that others wrote as durable as our own objects."""
         ...
 
     def reclaim(self, older_than_s: float) -> int:

@@ -63,7 +63,9 @@ class BucketBackend:
             return False
         return True
 
-    def write(self, path: str, data: bytes | memoryview, expected: Expect | str) -> str:
+    def write(
+        self, path: str, data: bytes | memoryview, expected: Expect | str, forced: bool = True
+    ) -> str:
         mark = uuid4().hex
         try:
             result = obstore.put(
@@ -78,7 +80,7 @@ class BucketBackend:
             return self._settle(path, expected, mark, error)
         return result["e_tag"] or ""
 
-    def remove(self, path: str) -> None:
+    def remove(self, path: str, forced: bool = True) -> None:
         try:
             obstore.delete(self._store, self._key(path))
         except _ABSENT as error:
@@ -105,9 +107,6 @@ class BucketBackend:
         return [
             meta["path"][cut:] for chunk in found for meta in chunk if len(meta["path"]) > below
         ]
-
-    def sync(self, paths: Sequence[str]) -> None:
-        return  # The store has acknowledged them: there is nothing more durable to ask for.
 
     def reclaim(self, older_than_s: float) -> int:
         return 0  # A write is one request: there is nothing that it could leave behind.

@@ -59,24 +59,27 @@ class DiskBackend:
         except (FileNotFoundError, NotADirectoryError):
             return False
 
-    def write(self, path: str, data: bytes | memoryview, expected: Expect | str) -> str:
+    def write(
+        self, path: str, data: bytes | memoryview, expected: Expect | str, forced: bool = True
+    ) -> str:
         self._check(path, expected)  # Cheap refusal before any byte is written.
-        temporary, etag = self._write_temporary(data)
+        temporary, etag = self._write_temporary(data, forced)
         try:
             with self._locked(path):
                 self._check(path, expected)
                 self._name(temporary, path, expected)
         finally:
             _unlink(temporary)
-        _sync_directory(os.path.dirname(self._file(path)))
+        if forced:
+            _sync_directory(os.path.dirname(self._file(path)))
         return etag
 
-    def remove(self, path: str) -> None:
+    def remove(self, path: str, forced: bool = True) -> None:
         if not self.has(path):
             return
         with self._locked(path):
             removed = _unlink(self._file(path))
-        if removed:
+        if removed and forced:
             _sync_directory(os.path.dirname(self._file(path)))
 
     def remove_many(self, paths: Sequence[str], prefix: str) -> None:
@@ -113,13 +116,6 @@ class DiskBackend:
                     found.append(path)
         return found
 
-    def sync(self, paths: Sequence[str]) -> None:
-        for path in paths:
-            with _opened(self._file(path), path) as descriptor:
-                os.fsync(descriptor)
-        for folder in sorted({os.path.dirname(self._file(path)) for path in paths}):
-            _sync_directory(folder)
-
     def reclaim(self, older_than_s: float) -> int:
         folder = self._file(TEMPORARY)
         oldest = time.time() - older_than_s
@@ -145,15 +141,17 @@ class DiskBackend:
         if actual != (None if expected is Expect.NOTHING else expected):
             raise lost(path, expected, actual)
 
-    def _write_temporary(self, data: bytes | memoryview) -> tuple[str, str]:
-        """A durable, nameless copy of the bytes: its file and the etag it will have."""
+    def _write_temporary(self, data: bytes | memoryview, forced: bool) -> tuple[str, str]:
+        """A nameless copy of the bytes, on the medium if `forced`: its file, and the etag that
+        it will have."""
         file = f"{self._root}/{TEMPORARY}/{uuid4().hex}"
         descriptor = _create(file)
         try:
             _write_all(descriptor, data)
             stamp = _next_stamp()
             os.utime(descriptor, ns=(stamp, stamp))
-            os.fsync(descriptor)
+            if forced:
+                os.fsync(descriptor)
             etag = _etag(os.fstat(descriptor), data)
         except BaseException:
             _unlink(file)

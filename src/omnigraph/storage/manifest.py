@@ -29,11 +29,13 @@ from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import (
     ConflictError,
+    DurabilityError,
     FormatError,
     InvariantViolationError,
     StorageError,
     StorageNotFoundError,
 )
+from omnigraph.storage.durability import Medium
 from omnigraph.storage.failures import translated
 from omnigraph.storage.location import Location
 from omnigraph.storage.segments import (
@@ -96,12 +98,17 @@ class ManifestImage:
             return to_rows(table)
 
 
+def manifest_path(branch_id: str) -> str:
+    return f"{DIRECTORY}/{branch_id}"
+
+
 class ManifestFile:
     """Reads and replaces the manifest of one branch. One instance may serve many threads."""
 
     def __init__(self, root: Location, branch_id: str) -> None:
         self._location = root
-        self._uri = root.lance_uri(f"{DIRECTORY}/{branch_id}")
+        self._uri = root.lance_uri(manifest_path(branch_id))
+        self._medium = Medium(root)
         self._options = dict(root.storage_options) or None
         self._guard = threading.Lock()
         self._dataset: Any = None
@@ -190,11 +197,16 @@ class ManifestFile:
         if self._location.scheme != "file" or dataset.version % _TRIM_EVERY:
             return
         try:
+            # Whatever the durability: old versions go only when newer ones are on the medium.
+            self._medium.force_all()
             with translated("trim", self._uri):
                 dataset.cleanup_old_versions(
                     older_than=timedelta(0), retain_versions=_KEEP_VERSIONS
                 )
-        except StorageError as error:  # the publish stands; the next trim removes more
+        except (
+            StorageError,
+            DurabilityError,
+        ) as error:  # the publish stands; the next trim removes more
             log.warning("old versions of %s were not removed: %s", self._uri, error)
 
 

@@ -3,7 +3,8 @@
 One `ObjectStore` for local disk, S3 and memory. Its promises are the same everywhere and are
 checked by one contract suite:
 
-- a write is atomic, durable when it returns, and wholly visible to every reader from then on;
+- a write is atomic, and wholly visible to every reader from then on; it is durable when it returns,
+  unless the caller says `forced=False` and forces it later, along with what else it writes;
 - `create` has one winner, `replace` is a compare-and-set between threads and processes; losers get
   `StoragePreconditionError`;
 - `list` gives sorted paths strictly below a prefix, cut at slashes; empty directories, temporary
@@ -22,7 +23,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -86,25 +87,25 @@ class ObjectStore:
         with self._request("head", "look up", path):
             return self._backend.has(path)
 
-    def put(self, path: str, data: bytes | memoryview) -> str:
+    def put(self, path: str, data: bytes | memoryview, *, forced: bool = True) -> str:
         """Write the object, whatever was there; return its etag."""
         with self._durable("put", "write", path):
-            return self._backend.write(path, data, Expect.ANYTHING)
+            return self._backend.write(path, data, Expect.ANYTHING, forced)
 
-    def create(self, path: str, data: bytes) -> str:
+    def create(self, path: str, data: bytes, *, forced: bool = True) -> str:
         """Write the object if there is none; of several callers exactly one wins."""
         with self._durable("create", "create", path):
-            return self._backend.write(path, data, Expect.NOTHING)
+            return self._backend.write(path, data, Expect.NOTHING, forced)
 
-    def replace(self, path: str, data: bytes, expected_etag: str) -> str:
+    def replace(self, path: str, data: bytes, expected_etag: str, *, forced: bool = True) -> str:
         """Write the object if it is still the one with this etag; return the new etag."""
         with self._durable("replace", "replace", path):
-            return self._backend.write(path, data, expected_etag)
+            return self._backend.write(path, data, expected_etag, forced)
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str, *, forced: bool = True) -> None:
         """Remove the object; an absent one is fine."""
         with self._durable("delete", "delete", path):
-            self._backend.remove(path)
+            self._backend.remove(path, forced)
 
     def rename(self, source: str, target: str) -> None:
         """Move an object over whatever is at `target`."""
@@ -126,12 +127,6 @@ class ObjectStore:
         with self._request("delete", "delete", prefix or "__all__"):
             self._backend.remove_many(() if observers else paths, prefix)
         return len(paths)
-
-    def sync(self, paths: Iterable[str]) -> None:
-        """Force files below this location that others wrote (Lance does not) to disk."""
-        checked = [check_path(path) for path in paths]
-        with translated("sync", checked[0] if checked else ""):
-            self._backend.sync(checked)
 
     def reclaim(self, older_than_s: float = 3600.0) -> int:
         """Remove temporary files of writers that were killed; return how many there were."""

@@ -6,11 +6,13 @@ Deliberately absent: what the parts mean.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from omnigraph.storage.allowing import NOWHERE, AllowList
+from omnigraph.storage.durability import Durability, Medium
 from omnigraph.storage.location import Location, parse_location
 from omnigraph.storage.objects import ObjectStore, open_store
 
@@ -21,9 +23,16 @@ if TYPE_CHECKING:
 class GraphRoot:
     """Where a graph lives. Cheap to make; opens nothing until asked."""
 
-    def __init__(self, location: Location, allowed: AllowList = NOWHERE) -> None:
+    def __init__(
+        self,
+        location: Location,
+        allowed: AllowList = NOWHERE,
+        durability: Durability = Durability.POWER,
+    ) -> None:
         self.location = location
         self.allowed = allowed  # where new references of blobs may lead
+        self.durability = durability
+        self.medium = Medium(location)
         self.objects: ObjectStore = open_store(location)
         self._manifests: dict[str, ManifestFile] = {}
         self._guard = threading.Lock()
@@ -31,6 +40,24 @@ class GraphRoot:
     @staticmethod
     def at(uri: str, external_blobs: Iterable[str] = ()) -> GraphRoot:
         return GraphRoot(parse_location(uri), AllowList.of(external_blobs))
+
+    def with_durability(self, durability: Durability) -> GraphRoot:
+        """The same root, with another durability for what is written through it."""
+        if durability is self.durability:
+            return self
+        other = copy.copy(self)
+        other.durability = durability
+        return other
+
+    def force_all(self, tables: Iterable[str] = ()) -> None:
+        """With durability `power`: wait until everything written so far is on the medium."""
+        if self.durability is Durability.POWER:
+            self.medium.force_all(tables)
+
+    def force(self, *folders: str) -> None:
+        """With durability `power`: the same for these folders alone."""
+        if self.durability is Durability.POWER:
+            self.medium.force(*folders)
 
     @property
     def uri(self) -> str:

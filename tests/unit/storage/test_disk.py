@@ -20,7 +20,6 @@ from tests.unit.storage.workers import ROOT
 from omnigraph.errors import (
     StorageConfigurationError,
     StorageError,
-    StorageNotFoundError,
     StoragePermanentError,
     StoragePreconditionError,
 )
@@ -137,25 +136,6 @@ def test_bytes_and_name_are_on_disk_before_a_write_is_acknowledged(
     told.clear()
     store.put("new/folder/c", b"x")
     assert told == ["file", "graph", "new", "named", "folder"]
-
-
-def test_files_of_others_can_be_made_durable(
-    root: Path, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (root / "table" / "data").mkdir(parents=True)
-    for name in ("table/data/a", "table/data/b"):
-        (root / name).write_bytes(b"")
-    told: list[str] = []
-
-    def watched_fsync(descriptor: int) -> None:
-        told.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
-
-    monkeypatch.setattr(os, "fsync", watched_fsync)
-    store.sync(["table/data/a", "table/data/b"])
-    assert told == ["a", "b", "data"]
-    with pytest.raises(StorageNotFoundError):
-        store.sync(["table/data/absent"])
-    store.sync([])
 
 
 def test_create_works_without_hard_links(

@@ -202,7 +202,9 @@ class Careless(BucketBackend):
 
     ignored: Expect | type[str]
 
-    def write(self, path: str, data: bytes | memoryview, expected: Expect | str) -> str:
+    def write(
+        self, path: str, data: bytes | memoryview, expected: Expect | str, forced: bool = True
+    ) -> str:
         is_ignored = expected is self.ignored or (isinstance(expected, str) and self.ignored is str)
         return super().write(path, data, Expect.ANYTHING if is_ignored else expected)
 

@@ -1,0 +1,38 @@
+"""Settings that a graph keeps for everybody who opens it.
+
+    _settings.json     {"durability": "process"}
+
+Guarantees: a setting that cannot be read, or that another release wrote and this one does not know,
+counts as not made, so that it never keeps a graph from being opened.
+Deliberately absent: settings of a person (`config`).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+
+from omnigraph.storage.durability import Durability
+from omnigraph.storage.objects import ObjectStore
+
+FILE = "_settings.json"
+log = logging.getLogger(__name__)
+
+
+def read_durability(objects: ObjectStore) -> Durability:
+    """What the graph's writes promise unless the writer says otherwise."""
+    if objects.location.scheme != "file":
+        return Durability.POWER  # an object store knows nothing else
+    found = objects.get_or_none(FILE)
+    if found is None:
+        return Durability.POWER
+    try:
+        return Durability(json.loads(found.data)["durability"])
+    except (ValueError, KeyError, TypeError) as error:
+        log.warning("%s of %s is ignored: %s", FILE, objects.location.uri, error)
+        return Durability.POWER
+
+
+def write_durability(objects: ObjectStore, durability: Durability) -> None:
+    data = json.dumps({"durability": str(durability)}, sort_keys=True).encode()
+    objects.put(FILE, data)
