@@ -24,6 +24,7 @@
     │   ├── VersionConflictError
     │   ├── KeyConflictError
     │   ├── ReadSetChangedError
+    │   ├── GraphReplacedError           another graph lies at the address now
     │   ├── LockTimeoutError
     │   └── MergeConflictError
     ├── PreconditionFailedError          the caller's own condition did not hold
@@ -391,6 +392,17 @@ class ReadSetChangedError(ConflictError):
 
     code = "read_set_changed"
     default_hint = "Repeat the write; it will be validated against the new state."
+
+
+class GraphReplacedError(ConflictError):
+    """The graph at the address was restored, or deleted and made anew, since this was begun."""
+
+    code = "graph_replaced"
+    default_retryable = False
+    default_hint = (
+        "Nothing was written. Look at the graph that is there now, and repeat this if it still "
+        "makes sense."
+    )
 
 
 class LockTimeoutError(ConflictError):

@@ -22,16 +22,17 @@ from omnigraph.model.conflict import Side
 from omnigraph.operations import opening, retention, revert, sharing, writing
 from omnigraph.operations.merging import planning, tables
 from omnigraph.plan import constraints, merging
-from omnigraph.storage import manifest
+from omnigraph.storage import incarnation, manifest
 from omnigraph.storage.holder import LockToken
 
-UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS = (
+UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES = (
     "universe",
     "crash sweep",
     "kill in recovery",
     "isolation",
     "kill loop",
     "crowd loop",
+    "restores",
 )
 Patch = tuple[Any, str, Any]
 
@@ -91,6 +92,10 @@ def _unlocked(store: Any, name: str, **how: Any) -> Any:
 
     holder = Holder.here(how.get("owner", ""), "write")
     return nullcontext(LockToken(name, 1, holder, lambda: None))
+
+
+def _by_version_alone(dataset: Any) -> bytes:
+    return str(dataset.version).encode()
 
 
 # Recovery.
@@ -241,6 +246,15 @@ MUTANTS: dict[str, Mutant] = {
     "forget what a dead holder did": Mutant(
         "commit", "a request that another process had carried out is carried out again", CROWDS,
         lambda: [(sharing, "_left_commit", _nothing)],
+    ),
+    "a version number names a manifest": Mutant(
+        "storage", "a manifest of the same version in a restored graph is taken for the old one",
+        RESTORES,
+        lambda: [(manifest, "_transaction", _by_version_alone)],
+    ),
+    "a restored graph is the same graph": Mutant(
+        "storage", "what was cached of a graph is used for the one restored in its place", RESTORES,
+        lambda: [(incarnation, "_continues", _constant(True))],
     ),
     "roll half forward": Mutant(
         "recovery", "a commit is published of which a part has landed", SWEEP,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from tests.crash import restores
 from tests.crash.crowding import CrowdLoop
 from tests.crash.killing import KillLoop
 from tests.crash.listtrial import judge
@@ -22,6 +23,7 @@ from tests.mutants.catalogue import (
     ISOLATION,
     KILLS,
     MUTANTS,
+    RESTORES,
     SWEEP,
     TWICE,
     UNIVERSE,
@@ -71,8 +73,8 @@ def _seeds(first: int) -> list[int]:
 
 @contextmanager
 def _here(mutant: Mutant, name: str) -> Iterator[None]:
-    """In universes this process works, too; in the other checks it only looks."""
-    with applied(name if mutant.check == UNIVERSE else ""):
+    """In universes and restores this process works, too; in the other checks it only looks."""
+    with applied(name if mutant.check in (UNIVERSE, RESTORES) else ""):
         yield
 
 
@@ -110,6 +112,10 @@ def _crowds(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
     return loop.cycle
 
 
+def _restores(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
+    return lambda seed: restores.play(seed, folder / str(seed))
+
+
 _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     UNIVERSE: _universe,
     SWEEP: _sweep,
@@ -117,6 +123,7 @@ _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     ISOLATION: _isolation,
     KILLS: _kills,
     CROWDS: _crowds,
+    RESTORES: _restores,
 }
 
 

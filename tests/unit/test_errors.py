@@ -72,6 +72,7 @@ def test_codes_do_not_change() -> None:
         "PreconditionFailedError": "precondition_failed",
         "QueryError": "query_error",
         "ReadSetChangedError": "read_set_changed",
+        "GraphReplacedError": "graph_replaced",
         "RecoveryRequiredError": "recovery_required",
         "SchemaError": "schema_error",
         "SourceError": "source_error",

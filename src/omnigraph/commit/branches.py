@@ -244,7 +244,7 @@ def _begin(root: GraphRoot, name: str, line: Line, sequence: int, actor: str) ->
         created_at_us=time.time_ns() // 1000,
         actor=actor,
     )
-    root.manifest(branch.id).create(encode_state(state))
+    root.manifest(branch.id).create(encode_state(state), line.image.stamp)
     root.force(manifest_path(branch.id))  # before a name refers to it
     return branch
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from omnigraph.commit.recovery import drift_advice
 from omnigraph.errors import (
+    GraphReplacedError,
     InvalidArgumentError,
     PreconditionFailedError,
     ReadSetChangedError,
@@ -40,6 +41,15 @@ def refuse_no_text(proposal: Proposal) -> None:
         for name, value in (("actor", actor), ("message", message)):
             if not isinstance(value, str):
                 raise InvalidArgumentError(f"The {name} of a commit is a text, not {value!r}.")
+
+
+def refuse_replacement(line: Line, proposal: Proposal) -> None:
+    """The graph may have been replaced since the proposal was begun. What was staged then lies in
+    the files of the other graph."""
+    if line.image.incarnation != proposal.base.incarnation:
+        raise GraphReplacedError(
+            f"The graph at {line.root.uri} was replaced while the write was prepared."
+        )
 
 
 def refuse_gone(root: GraphRoot, branch: Branch) -> None:

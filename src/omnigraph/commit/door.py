@@ -24,6 +24,7 @@ from omnigraph.commit.checks import (
     refuse_gone,
     refuse_no_text,
     refuse_repeats,
+    refuse_replacement,
     refuse_strangers,
 )
 from omnigraph.commit.journal import Sidecar, TableIntent
@@ -155,6 +156,7 @@ def _refuse_used_keys(line: Line, proposal: Proposal) -> None:
 
 
 def _admit(root: GraphRoot, line: Line, proposal: Proposal, token: LockToken) -> list[Commit]:
+    refuse_replacement(line, proposal)
     refuse_no_text(proposal)
     check_requirements(line, proposal)
     refuse_strangers(proposal.staged, line.branch_id)
@@ -209,7 +211,8 @@ def plan_commit(line: Line, proposal: Proposal) -> Commit:
 
 def _changes(proposal: Proposal) -> tuple[TableVersion, ...]:
     """The tables' versions after the commit: what was staged, and what is taken over as it is."""
-    landed = tuple(landed_version(staged) for staged in proposal.staged)
+    label = proposal.base.incarnation
+    landed = tuple(replace(landed_version(staged), incarnation=label) for staged in proposal.staged)
     written = {version.table_id for version in landed}
     taken = [version for version in proposal.adopted if version.table_id not in written]
     return (*landed, *taken)

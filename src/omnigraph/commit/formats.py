@@ -3,9 +3,9 @@
 Each step turns one format into the next. A branch's manifest is stamped last, so a step that was
 interrupted is simply taken again; the steps themselves must therefore be repeatable.
 
-Guarantees: under the writer lock of each branch, so of two openers one does the work; before
-anything reads branches; a graph of a newer format is refused, read-only or not; one that is up to
-date costs one look.
+Guarantees: under the writer locks of main and of the branch, so of two openers one does the work;
+before anything reads branches; a graph of a newer format is refused, read-only or not; one that is
+up to date costs one look.
 Deliberately absent: going back.
 """
 
@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from omnigraph import faults
 from omnigraph.errors import FormatError, GraphNotFoundError, StorageNotFoundError
 from omnigraph.history.refs import MAIN
+from omnigraph.storage.incarnation import new_stamp
 from omnigraph.storage.locks import writer_lock
 from omnigraph.storage.manifest import FORMAT_VERSION, manifest_path
 from omnigraph.storage.reclaiming import manifest_ids
@@ -30,7 +31,19 @@ def _stamp_only(root: GraphRoot, branch_id: str) -> None:
     """Format 0 is a manifest from before formats were written down; its rows are those of 1."""
 
 
-MIGRATIONS: Mapping[int, Migration] = {0: _stamp_only}
+def _name_graph(root: GraphRoot, branch_id: str) -> None:
+    """Format 2 writes the graph's stamp into every manifest. Main gets it first, so that whoever
+    goes on with an interrupted migration finds it there."""
+    stamp = root.manifest(MAIN).graph_stamp()
+    if not stamp:
+        stamp = new_stamp()
+        root.manifest(MAIN).stamp(root.manifest(MAIN).format_version(), stamp)
+        root.force(manifest_path(MAIN))  # before another manifest repeats it
+    if branch_id != MAIN:
+        root.manifest(branch_id).stamp(root.manifest(branch_id).format_version(), stamp)
+
+
+MIGRATIONS: Mapping[int, Migration] = {0: _stamp_only, 1: _name_graph}
 
 
 def bring_up_to_date(root: GraphRoot, actor: str, known: int = FORMAT_VERSION) -> bool:
@@ -46,9 +59,12 @@ def bring_up_to_date(root: GraphRoot, actor: str, known: int = FORMAT_VERSION) -
         return False
     # Main comes last: while its stamp is old, the graph counts as not yet migrated.
     others = [branch_id for branch_id in manifest_ids(root) if branch_id != MAIN]
-    for branch_id in (*others, MAIN):
-        with writer_lock(root.objects, branch_id, owner=actor, operation="upgrade"):
-            _migrate(root, branch_id, known)
+    # Its lock is held all the while: the steps of the others write to it.
+    with writer_lock(root.objects, MAIN, owner=actor, operation="upgrade"):
+        for branch_id in others:
+            with writer_lock(root.objects, branch_id, owner=actor, operation="upgrade"):
+                _migrate(root, branch_id, known)
+        _migrate(root, MAIN, known)
     return True
 
 

@@ -19,6 +19,7 @@ from omnigraph.model.catalog import Catalog
 from omnigraph.model.commit import Commit, CommitKind
 from omnigraph.model.schema_ir import to_json
 from omnigraph.model.ulid import new_ulid
+from omnigraph.storage.incarnation import new_stamp
 from omnigraph.storage.locks import writer_lock
 from omnigraph.storage.root import GraphRoot
 
@@ -41,7 +42,7 @@ def create_graph(root: GraphRoot, catalog: Catalog, source: str, actor: str) -> 
         state = BranchState({}, (first,), (), None, 0)
         faults.hit("init.before_manifest")
         # The manifest comes last: a graph exists from this write on.
-        root.manifest(MAIN).create(encode_state(state))
+        root.manifest(MAIN).create(encode_state(state), new_stamp())
         root.force_all()
         faults.hit("init.after_manifest")
         return first

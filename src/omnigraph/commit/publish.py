@@ -18,6 +18,7 @@ from omnigraph.errors import (
     CommitOutcomeUnknownError,
     ConflictError,
     DurabilityError,
+    GraphReplacedError,
     ReadSetChangedError,
     StorageError,
     StorageTransientError,
@@ -71,7 +72,9 @@ def _publish(
     claimed: Claim,
     recheck: Callable[[Line], None],
 ) -> list[Commit]:
+    begun_on = line
     for attempt in range(1, PUBLISH_ATTEMPTS + 1):
+        _refuse_replacement(begun_on, line)
         claimed.token.check()
         _refuse_stale(line, claimed)
         numbered = number(line, commits)
@@ -128,6 +131,13 @@ def _refuse_stale(line: Line, claimed: Claim) -> None:
             "Another writer took over the branch while this one was paused; nothing was published.",
             token=claimed.fence,
             fence=line.state.fence,
+        )
+
+
+def _refuse_replacement(begun_on: Line, line: Line) -> None:
+    if begun_on.image.incarnation != line.image.incarnation:
+        raise GraphReplacedError(
+            f"The graph at {line.root.uri} was replaced while a commit was published."
         )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from omnigraph.errors import CommitNotFoundError, GraphNotFoundError, InvariantViolationError
 from omnigraph.history.catalogs import read_catalog
-from omnigraph.history.log import Line, commit_at
+from omnigraph.history.log import Line, commit_at, labelled
 from omnigraph.history.merged import MergedRecord, read_record
 from omnigraph.model.commit import Commit
 from omnigraph.model.snapshot import Snapshot, TableVersion
@@ -43,7 +43,9 @@ class Place:
     def snapshot(self, root: GraphRoot, branch: str) -> Snapshot:
         commit = self.commit
         catalog = read_catalog(root, commit.schema_hash)
-        return Snapshot(root.uri, branch, commit.id, commit.sequence, catalog, self.tables())
+        incarnation = root.incarnation if self.line is None else self.line.image.incarnation
+        tables = labelled(self.tables(), incarnation)
+        return Snapshot(root.uri, branch, commit.id, commit.sequence, catalog, tables, incarnation)
 
 
 def head_of(line: Line) -> Place:

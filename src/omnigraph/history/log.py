@@ -11,7 +11,8 @@ Deliberately absent: differences between states, and anything that writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import pyarrow.compute as pc
@@ -93,6 +94,9 @@ class Line:
 
     def tables_after(self, sequence: int) -> dict[int, TableVersion]:
         """Every table's version after the commit of that sequence."""
+        return labelled(self._tables_after(sequence), self.image.incarnation)
+
+    def _tables_after(self, sequence: int) -> dict[int, TableVersion]:
         known = self._undone(sequence)
         if known is not None:
             return known
@@ -236,8 +240,18 @@ def _decoded(image: ManifestImage) -> BranchState:
     """The state of an image, decoded once per image."""
     state = _states.get(image)
     if state is None:
-        state = _states[image] = decode_state(image.tail)
+        state = decode_state(image.tail)
+        tables = labelled(state.tables, image.incarnation)
+        state = _states[image] = replace(state, tables=tables)
     return state
+
+
+def labelled(tables: Mapping[int, TableVersion], incarnation: str) -> dict[int, TableVersion]:
+    """The same versions as those of one incarnation of the graph."""
+    return {
+        key: one if one.incarnation == incarnation else replace(one, incarnation=incarnation)
+        for key, one in tables.items()
+    }
 
 
 _states: WeakKeyDictionary[ManifestImage, BranchState] = WeakKeyDictionary()

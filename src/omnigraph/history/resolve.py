@@ -58,7 +58,8 @@ def resolve(root: GraphRoot, target: Target | None = None) -> Snapshot:
 def head_snapshot(root: GraphRoot, branch: str, line: Line) -> Snapshot:
     head = line.state.head
     catalog = read_catalog(root, head.schema_hash)
-    return Snapshot(root.uri, branch, head.id, head.sequence, catalog, line.state.tables)
+    tables, incarnation = line.state.tables, line.image.incarnation
+    return Snapshot(root.uri, branch, head.id, head.sequence, catalog, tables, incarnation)
 
 
 def find_commit(root: GraphRoot, prefix: str, branch: str = MAIN) -> tuple[Line, Commit]:
@@ -124,4 +125,5 @@ def _at(root: GraphRoot, branch: str, line: Line, sequence: int) -> Snapshot:
     commit = commit_at(line, sequence)
     catalog = read_catalog(root, commit.schema_hash)
     tables = line.tables_after(sequence)
-    return Snapshot(root.uri, branch, commit.id, sequence, catalog, tables)
+    incarnation = line.image.incarnation
+    return Snapshot(root.uri, branch, commit.id, sequence, catalog, tables, incarnation)

@@ -7,7 +7,7 @@ Deliberately absent: open handles. A reader opens what it needs from the root an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.model.catalog import Catalog
@@ -21,6 +21,8 @@ class TableVersion:
     `logical` counts the changes of content: compaction and index builds move `version` alone.
     `epoch` counts the times that all rows were replaced at once: along one line of descent, row
     ids mean the same rows within one epoch.
+    `incarnation` is the graph's as this process knows it (see `storage.incarnation`): the other
+    fields name one version only within it. It is not stored. Empty: whichever graph is there now.
     """
 
     table_id: int
@@ -30,6 +32,7 @@ class TableVersion:
     logical: int
     rows: int
     epoch: int = 0
+    incarnation: str = field(default="", compare=False, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -60,6 +63,7 @@ class Snapshot:
     """What a query reads: a root, a commit, its catalog and its table versions by table id.
 
     A live type that has never been written has no entry in `tables` until its first write.
+    `incarnation` is the graph's at the address, as in `TableVersion`.
     """
 
     root: str
@@ -68,6 +72,7 @@ class Snapshot:
     sequence: int
     catalog: Catalog
     tables: Mapping[int, TableVersion]
+    incarnation: str = ""
 
     def table(self, table_id: int) -> TableVersion | None:
         return self.tables.get(table_id)

@@ -7,8 +7,9 @@ What points is read first and written last: until the copy is complete there is 
 address.
 
 Guarantees: the copy shows every branch as it was at a moment after the call began; it shares no
-file with the original; writers go on meanwhile, while cleanup, optimize and the making of branches
-and tags wait. What was being written in that moment is not part of the copy.
+file with the original, and is another graph than it from the first moment (`storage.incarnation`),
+also when it takes the place of the original; writers go on meanwhile, while cleanup, optimize and
+the making of branches and tags wait. What was being written in that moment is not part of the copy.
 Deliberately absent: bringing an older copy up to date. A copy is made anew, at an empty address.
 """
 
@@ -31,6 +32,7 @@ from omnigraph.operations.maintain import MAINTENANCE_LOCK
 from omnigraph.operations.opening import open_graph
 from omnigraph.operations.relocate import bring_home
 from omnigraph.storage.derived import FOLDER as DERIVED
+from omnigraph.storage.incarnation import new_stamp
 from omnigraph.storage.locks import writer_lock
 from omnigraph.storage.manifest import DIRECTORY as MANIFESTS
 from omnigraph.storage.objects import ObjectStore
@@ -39,6 +41,8 @@ from omnigraph.storage.root import GraphRoot
 TABLES = ("nodes", "edges")
 # What belongs to writers at work, or can be made again.
 _LEFT_OUT = frozenset({RECOVERY, DERIVED, "__locks", "__tmp", "__staging"})
+# Where the main manifest of a copy lies until the copy is complete.
+_ASIDE = "~main"
 # How often a manifest is read again that was trimmed while it was read.
 _ATTEMPTS = 5
 
@@ -63,9 +67,7 @@ def copy_graph(context: Context, place: str) -> Copied:
         pointers = _read_pointers(source.objects)
         tables = [name for kind in TABLES for name in source.objects.list(kind)]
         size = _copy_tables(source, target, [name for name in tables if _is_real(name)])
-    # The main manifest comes last: with it the copy is a graph.
-    for name in sorted(pointers, key=lambda name: (name.startswith(f"{MANIFESTS}/{MAIN}/"), name)):
-        target.objects.put(name, pointers[name])
+    _write_pointers(target, pointers)
     _make_whole(context, place)
     return Copied(place, len(pointers) + len(tables), size + sum(map(len, pointers.values())))
 
@@ -107,6 +109,25 @@ def _read_manifest(objects: ObjectStore, folder: str) -> dict[str, bytes]:
         if len(found) == len(wanted):  # nothing was trimmed while we read
             return found
     raise StorageTransientError(f"{folder} changed all the time while it was copied.")
+
+
+def _write_pointers(target: GraphRoot, pointers: dict[str, bytes]) -> None:
+    """Put everything in place, with a stamp of the copy's own in each manifest. The main manifest
+    is stamped under another name and put in place last: with it the copy is a graph."""
+    stamp, main, aside = new_stamp(), f"{MANIFESTS}/{MAIN}", f"{MANIFESTS}/{_ASIDE}"
+    for name, data in pointers.items():
+        own = name.removeprefix(f"{main}/")
+        target.objects.put(name if own == name else f"{aside}/{own}", data)
+    for branch_id in sorted({name.split("/")[1] for name in target.objects.list(MANIFESTS)}):
+        manifest = target.manifest(branch_id)
+        manifest.stamp(manifest.format_version(), stamp)
+        target.forget(branch_id)
+    target.medium.force_all()
+    stamped = [name for name in target.objects.list(aside) if _is_real(name)]
+    versions = sorted(name for name in stamped if name.endswith(".manifest"))
+    for name in (*(name for name in stamped if name not in versions), versions[0]):
+        target.objects.put(name.replace(aside, main, 1), target.objects.get(name).data)
+    target.objects.delete_prefix(aside)
 
 
 def _read(objects: ObjectStore, names: Iterable[str]) -> dict[str, bytes]:

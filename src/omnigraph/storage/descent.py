@@ -51,7 +51,7 @@ class Meeting:
 
 
 def meeting_of(root: GraphRoot, before: TableVersion, after: TableVersion) -> Meeting | None:
-    if before.path != after.path:
+    if before.path != after.path or _is_of_another_graph(before, after):
         return None
     left, right = _descent(root, before), _descent(root, after)
     if left is None or right is None:
@@ -62,6 +62,12 @@ def meeting_of(root: GraphRoot, before: TableVersion, after: TableVersion) -> Me
             meeting = Point(point.fork, min(point.version, reached[point.fork]))
             return Meeting(meeting, _way(left, meeting), _way(right, meeting))
     return None
+
+
+def _is_of_another_graph(before: TableVersion, after: TableVersion) -> bool:
+    """Whether the graph was replaced between the reading of the two."""
+    labels = {before.incarnation, after.incarnation}
+    return len(labels) == 2 and "" not in labels
 
 
 def _descent(root: GraphRoot, version: TableVersion) -> list[Point] | None:
@@ -92,10 +98,10 @@ class _Parents:
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._known: dict[tuple[str, str, str], Point] = {}
+        self._known: dict[tuple[str, str, str, str], Point] = {}
 
     def of(self, root: GraphRoot, path: str, fork: str) -> Point | None:
-        key = (root.uri, path, fork)
+        key = (root.uri, root.incarnation, path, fork)
         with self._guard:
             known = self._known.get(key)
         if known is not None:

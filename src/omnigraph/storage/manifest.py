@@ -9,7 +9,9 @@ wins.
 
 Guarantees: reading the state costs the same at ten commits as at ten thousand, since segments are
 not touched, and so does reading a stretch of history, since the directory says which segments can
-hold it; a reader sees a publish wholly or not at all; a manifest of another format is refused.
+hold it; a reader sees a publish wholly or not at all; a manifest of another format is refused; an
+image says which incarnation of the graph it belongs to, so that a manifest of another graph at the
+same address is never taken for a later version.
 Deliberately absent: what the rows mean (`history`) and when a publish is allowed (`commit`).
 """
 
@@ -18,7 +20,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -37,6 +39,7 @@ from omnigraph.errors import (
 )
 from omnigraph.storage.durability import Medium
 from omnigraph.storage.failures import translated
+from omnigraph.storage.incarnation import known
 from omnigraph.storage.location import Location
 from omnigraph.storage.segments import (
     DIRECTORY_ROW,
@@ -51,8 +54,9 @@ from omnigraph.storage.segments import (
     to_table,
 )
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 FORMAT_KEY = b"omnigraph:format"
+STAMP_KEY = b"omnigraph:incarnation"
 DIRECTORY = "__manifest"
 
 # Segments of one size are joined when this many lie side by side, and left alone once they are
@@ -64,6 +68,8 @@ _LARGE_SEGMENT = 10_000
 _TRIM_EVERY = 128
 _KEEP_VERSIONS = 64
 _READ_ATTEMPTS = 5
+# How a manifest names the file of its transaction: `<version>-<uuid>.txn`.
+_TRANSACTION_FILE, _TRANSACTION_ID = b".txn", 36
 log = logging.getLogger(__name__)
 
 Within = Callable[[Segment], bool]
@@ -71,12 +77,27 @@ Within = Callable[[Segment], bool]
 
 @dataclass(frozen=True, eq=False)
 class ManifestImage:
-    """The manifest at one version: its tail, and a handle from which history can be read."""
+    """The manifest at one version: its tail, and a handle from which history can be read. `stamp`
+    is the graph's, `incarnation` what cached things are keyed by (see `storage.incarnation`)."""
 
     version: int
     tail: tuple[ManifestRow, ...]
     segments: tuple[Segment, ...]
     _dataset: Any
+    stamp: str
+    transaction: bytes
+    incarnation: str = ""
+
+    def newest_commit(self) -> tuple[int, str] | None:
+        dated = [row for row in self.tail if row.created_at_us is not None]
+        found = [(row.sequence, row.object_id) for row in dated if row.sequence is not None]
+        return max(found, default=None)
+
+    def has_commit(self, sequence: int, id: str) -> bool:
+        if any(row.sequence == sequence and row.object_id == id for row in self.tail):
+            return True
+        wanted = (pc.field("sequence") == sequence) & (pc.field("object_id") == id)
+        return bool(self.history(wanted, lambda one: one.first <= sequence <= one.last))
 
     def history(
         self, filter: pc.Expression | None = None, within: Within | None = None
@@ -109,22 +130,23 @@ class ManifestFile:
         self._location = root
         self._uri = root.lance_uri(manifest_path(branch_id))
         self._medium = Medium(root)
+        self._branch_id = branch_id
         self._options = dict(root.storage_options) or None
         self._guard = threading.Lock()
         self._dataset: Any = None
         self._image: ManifestImage | None = None
 
-    def create(self, rows: Sequence[ManifestRow]) -> ManifestImage:
+    def create(self, rows: Sequence[ManifestRow], stamp: str) -> ManifestImage:
         """Write the first version. The caller makes sure that nobody else creates it."""
         with translated("create", self._uri):
             dataset = lance.write_dataset(
-                to_table([*rows, encode_directory([])]).cast(_stamped(FORMAT_VERSION)),
+                to_table([*rows, encode_directory([])]).cast(_stamped(FORMAT_VERSION, stamp)),
                 self._uri,
                 mode="create",
                 storage_options=self._options,
                 enable_stable_row_ids=True,
             )
-        return self._remember(ManifestImage(dataset.version, tuple(rows), (), dataset))
+        return self._remember(_image(dataset, tuple(rows), (), stamp))
 
     def read(self) -> ManifestImage:
         """The newest version. Cheap when nothing was published since the last call."""
@@ -157,26 +179,42 @@ class ManifestFile:
                 fragments = [fragment.metadata for fragment in dataset.get_fragments()[:-1]]
                 segments = list(base.segments)
             fragments.extend(_write(dataset, to_table([*tail, encode_directory(segments)])))
-            published = _overwrite(dataset, base.version, fragments, _stamped(FORMAT_VERSION))
-        image = ManifestImage(published.version, tuple(tail), tuple(segments), published)
+            schema = _stamped(FORMAT_VERSION, base.stamp)
+            published = _overwrite(dataset, base.version, fragments, schema)
+        image = _image(published, tuple(tail), tuple(segments), base.stamp)
         self._trim(published)
         return self._remember(image)
 
-    def stamp(self, format_version: int) -> None:
-        """Publish the same content under another format number."""
+    def graph_stamp(self) -> str:
+        """The graph's stamp in the newest version, whatever its format; empty if it has none."""
+        with self._guard, translated("read", self._uri):
+            return _stamp_of(self._newest())
+
+    def stamp(self, format_version: int, graph_stamp: str | None = None) -> None:
+        """Publish the same content under another format number, or as part of another graph."""
         with translated("publish", self._uri):
             dataset = self._open()
             fragments = [fragment.metadata for fragment in dataset.get_fragments()]
-            schema = dataset.schema.with_metadata({FORMAT_KEY: str(format_version).encode()})
+            stamp = _stamp_of(dataset) if graph_stamp is None else graph_stamp
+            schema = dataset.schema.with_metadata(_metadata(format_version, stamp))
             _overwrite(dataset, dataset.version, fragments, schema)
 
     def _read_newest(self) -> ManifestImage:
         with translated("read", self._uri):
-            dataset = self._newest()
-            version = dataset.version
-            if self._image is None or self._image.version != version:
-                self._image = _load(dataset.checkout_version(version))
+            dataset, held = self._newest(), self._image
+            if held is None or held.transaction != _transaction(dataset):
+                held = _load(dataset.checkout_version(dataset.version))
+            elif held.incarnation == known.label(self._location.uri):
+                return held
+            self._image = self._admitted(held)
         return self._image
+
+    def _admitted(self, image: ManifestImage) -> ManifestImage:
+        """The newest image, labelled with the incarnation that it belongs to."""
+        newest, label = known.admit(
+            self._location.uri, self._branch_id, image, lambda: _load(self._open())
+        )
+        return newest if newest.incarnation == label else replace(newest, incarnation=label)
 
     def _newest(self) -> Any:
         if self._dataset is None:
@@ -190,8 +228,8 @@ class ManifestFile:
 
     def _remember(self, image: ManifestImage) -> ManifestImage:
         with self._guard:
-            self._image = image
-        return image
+            self._image = self._admitted(image)
+            return self._image
 
     def _trim(self, dataset: Any) -> None:
         if self._location.scheme != "file" or dataset.version % _TRIM_EVERY:
@@ -217,7 +255,27 @@ def _load(dataset: Any) -> ManifestImage:
         raise InvariantViolationError(f"The manifest at {dataset.uri} has no rows at all.")
     rows = to_rows(dataset.scanner(fragments=fragments[-1:], scan_in_order=True).to_table())
     tail = tuple(row for row in rows if row.object_type != DIRECTORY_ROW)
-    return ManifestImage(dataset.version, tail, decode_directory(rows), dataset)
+    return _image(dataset, tail, decode_directory(rows), _stamp_of(dataset))
+
+
+def _image(
+    dataset: Any, tail: tuple[ManifestRow, ...], segments: tuple[Segment, ...], stamp: str
+) -> ManifestImage:
+    made_by = _transaction(dataset)
+    return ManifestImage(dataset.version, tail, segments, dataset, stamp, made_by)
+
+
+def _transaction(dataset: Any) -> bytes:
+    """The random id of the transaction that made this version. It is in the manifest that Lance
+    holds in memory, so asking for it costs no I/O."""
+    held: bytes = dataset._ds.serialized_manifest()
+    end = held.rfind(_TRANSACTION_FILE)
+    return held[end - _TRANSACTION_ID : end] if end >= _TRANSACTION_ID else b""
+
+
+def _stamp_of(dataset: Any) -> str:
+    written: bytes = (dataset.schema.metadata or {}).get(STAMP_KEY, b"")
+    return written.decode("utf-8", "replace")
 
 
 def _format_of(dataset: Any) -> int:
@@ -244,8 +302,12 @@ def _refuse_other_format(found: int) -> None:
         )
 
 
-def _stamped(format_version: int) -> pa.Schema:
-    return SCHEMA.with_metadata({FORMAT_KEY: str(format_version).encode()})
+def _stamped(format_version: int, stamp: str) -> pa.Schema:
+    return SCHEMA.with_metadata(_metadata(format_version, stamp))
+
+
+def _metadata(format_version: int, stamp: str) -> dict[bytes, bytes]:
+    return {FORMAT_KEY: str(format_version).encode(), STAMP_KEY: stamp.encode()}
 
 
 def _overwrite(

@@ -23,6 +23,7 @@ from typing import Any
 from omnigraph.errors import GraphMovedError, InvariantViolationError
 from omnigraph.storage import protobuf
 from omnigraph.storage.failures import translated
+from omnigraph.storage.incarnation import known
 from omnigraph.storage.location import Location
 
 # Where a manifest keeps the tables that it shares files with, and each its address.
@@ -37,13 +38,13 @@ class _Checked:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._lines: set[tuple[str, str, str]] = set()
+        self._lines: set[tuple[str, ...]] = set()
 
-    def has(self, line: tuple[str, str, str]) -> bool:
+    def has(self, line: tuple[str, ...]) -> bool:
         with self._lock:
             return line in self._lines
 
-    def add(self, line: tuple[str, str, str]) -> None:
+    def add(self, line: tuple[str, ...]) -> None:
         with self._lock:
             self._lines.add(line)
 
@@ -59,7 +60,7 @@ def check_home(location: Location, path: str, fork: str | None, dataset: Any) ->
     """Refuse a fork whose files are looked for in another place than this graph's."""
     if fork is None or location.scheme == "memory":
         return
-    line = (location.uri, path, fork)
+    line = (location.uri, known.label(location.uri), path, fork)
     if _checked.has(line):
         return
     for address in _addresses(dataset._ds.serialized_manifest()):

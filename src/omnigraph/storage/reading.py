@@ -29,6 +29,7 @@ from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.cells import read_whole, scan_whole
 from omnigraph.storage.failures import translated
+from omnigraph.storage.incarnation import known, refuse_replaced
 from omnigraph.storage.location import Location, parse_location
 from omnigraph.storage.moving import check_home, forget_homes
 
@@ -175,13 +176,16 @@ class Table:
         return pa.schema([self.schema.field(name) for name in columns]).empty_table()
 
 
+_Key = tuple[str, str, str | None, int, str]
+
+
 class _Handles:
     """Open tables, least recently used first out."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._tables: OrderedDict[tuple[str, str, str | None, int], Table] = OrderedDict()
+        self._tables: OrderedDict[_Key, Table] = OrderedDict()
         self._session: Any = None
 
     def session(self) -> Any:
@@ -193,14 +197,14 @@ class _Handles:
                 )
             return self._session
 
-    def get(self, key: tuple[str, str, str | None, int]) -> Table | None:
+    def get(self, key: _Key) -> Table | None:
         with self._lock:
             table = self._tables.get(key)
             if table is not None:
                 self._tables.move_to_end(key)
             return table
 
-    def put(self, key: tuple[str, str, str | None, int], table: Table) -> Table:
+    def put(self, key: _Key, table: Table) -> Table:
         with self._lock:
             kept = self._tables.setdefault(key, table)
             while len(self._tables) > self._limit:
@@ -225,7 +229,8 @@ _handles = _Handles(_OPEN_TABLES)
 def open_table(root: Location | str, version: TableVersion) -> Table:
     """The table at exactly this version."""
     address = root if isinstance(root, str) else root.uri
-    key = (address, version.path, version.fork, version.version)
+    label = version.incarnation or known.label(address)
+    key = (address, version.path, version.fork, version.version, label)
     found = _handles.get(key)
     return found if found is not None else _handles.put(key, _open(root, version))
 
@@ -283,6 +288,7 @@ def open_dataset(
             table=version.path,
             version=version.version,
         ) from error
+    refuse_replaced(location.uri, version.incarnation)
     check_home(location, version.path, version.fork, dataset)
     return dataset
 

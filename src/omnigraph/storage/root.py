@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.storage.allowing import NOWHERE, AllowList
 from omnigraph.storage.durability import Durability, Medium
+from omnigraph.storage.incarnation import known
 from omnigraph.storage.location import Location, parse_location
 from omnigraph.storage.objects import ObjectStore, open_store
 
@@ -73,7 +74,13 @@ class GraphRoot:
                 manifest = self._manifests[branch_id] = ManifestFile(self.location, branch_id)
             return manifest
 
+    @property
+    def incarnation(self) -> str:
+        """That of the graph which was last read here; empty if none was."""
+        return known.label(self.uri)
+
     def forget(self, branch_id: str) -> None:
         """Drop the handle of a branch that is gone."""
+        known.forget(self.uri, branch_id)
         with self._guard:
             self._manifests.pop(branch_id, None)

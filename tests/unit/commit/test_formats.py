@@ -82,6 +82,7 @@ def test_an_old_format_is_migrated_by_a_read_write_open(root: GraphRoot) -> None
 
 # ledger: S05
 def test_steps_are_taken_one_by_one_and_once(root: GraphRoot, ran: list[tuple[int, str]]) -> None:
+    stamp_all(root, 1)
     name = read_branch(root, "f").id[:4]
     assert bring_up_to_date(root, ACTOR, known=4)
     assert ran == [(n, each) for each in (name, "main") for n in (1, 2, 3)]
@@ -91,6 +92,7 @@ def test_steps_are_taken_one_by_one_and_once(root: GraphRoot, ran: list[tuple[in
 
 
 def test_a_format_that_no_step_leaves_is_refused(root: GraphRoot, ran: list[object]) -> None:
+    stamp_all(root, 1)
     with pytest.raises(FormatError, match="cannot bring format 4"):
         bring_up_to_date(root, ACTOR, known=6)
     assert len(ran) == 3
@@ -104,6 +106,7 @@ def test_a_format_that_no_step_leaves_is_refused(root: GraphRoot, ran: list[obje
 def test_an_interrupted_migration_is_taken_up_again(
     root: GraphRoot, ran: list[tuple[int, str]], point: str, nth: int
 ) -> None:
+    stamp_all(root, 1)
     with faults.armed(point, faults.Raise(HaltError, nth=nth)), pytest.raises(HaltError):
         bring_up_to_date(root, ACTOR, known=3)
     bring_up_to_date(GraphRoot.at(root.uri), ACTOR, known=3)
@@ -114,6 +117,7 @@ def test_an_interrupted_migration_is_taken_up_again(
 
 # ledger: S05
 def test_of_several_openers_one_migrates(root: GraphRoot, ran: list[tuple[int, str]]) -> None:
+    stamp_all(root, 1)
     barrier = threading.Barrier(4)
 
     def open_it() -> None:
@@ -136,10 +140,33 @@ def test_deleted_branches_that_others_grew_from_are_migrated_too(
 ) -> None:
     branch(root, "child", "f")
     old = read_branch(root, "f").id
+    stamp_all(root, 1)
+    root.manifest(read_branch(root, "child").id).stamp(1)
     delete_branch(root, "f", ACTOR, with_children=True)
     bring_up_to_date(root, ACTOR, known=2)
     assert root.manifest(old).format_version() == 2
     assert len(ran) == 3
+
+
+# ledger: S05
+@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize(
+    "point", ["upgrade.before_step", "upgrade.before_stamp", "upgrade.after_stamp"]
+)
+def test_18_07_a_graph_of_format_1_gets_one_stamp(root: GraphRoot, point: str, nth: int) -> None:
+    ids = ("main", read_branch(root, "f").id)
+    for each in ids:
+        root.manifest(each).stamp(1, "")
+    with faults.armed(point, faults.Raise(HaltError, nth=nth)), pytest.raises(HaltError):
+        bring_up_to_date(GraphRoot.at(root.uri), ACTOR)
+    bring_up_to_date(GraphRoot.at(root.uri), ACTOR)
+    assert numbers(root) == {FORMAT_VERSION}
+    fresh = GraphRoot.at(root.uri)
+    stamps = {fresh.manifest(each).read().stamp for each in ids}
+    assert len(stamps) == 1
+    assert "" not in stamps
+    write(fresh, {"A": {"x": 3}}, branch="f")
+    assert rows(fresh, "f") == {"A": {"x": 3}}
 
 
 def test_no_graph_is_a_clear_error(tmp_path: Path) -> None:

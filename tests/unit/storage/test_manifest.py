@@ -33,7 +33,7 @@ def again(file: ManifestFile) -> ManifestFile:
 
 
 def test_what_was_published_is_read_back(file: ManifestFile) -> None:
-    image = file.create([row(1)])
+    image = file.create([row(1)], "s")
     assert (image.version, image.tail) == (1, (row(1),))
     image = file.publish(image, [row(1), row(2)])
     found = again(file).read()
@@ -43,7 +43,7 @@ def test_what_was_published_is_read_back(file: ManifestFile) -> None:
 
 
 def test_reading_is_cheap_while_nothing_moves(file: ManifestFile) -> None:
-    file.create([row(1)])
+    file.create([row(1)], "s")
     reader = again(file)
     first = reader.read()
     assert reader.read() is first
@@ -60,7 +60,7 @@ def test_nothing_there_is_not_found(file: ManifestFile) -> None:
 
 # ledger: C01 C10
 def test_of_two_publishers_on_one_version_one_wins(file: ManifestFile) -> None:
-    base = file.create([row(1)])
+    base = file.create([row(1)], "s")
     other = again(file)
     theirs = other.read()
     file.publish(base, [row(2)])
@@ -71,7 +71,7 @@ def test_of_two_publishers_on_one_version_one_wins(file: ManifestFile) -> None:
 
 # ledger: C01 C17
 def test_of_many_publishers_exactly_one_wins_each_version(file: ManifestFile) -> None:
-    file.create([row(0)])
+    file.create([row(0)], "s")
     rounds, writers = 10, 4
     barrier = threading.Barrier(writers)
     won: list[int] = []
@@ -111,7 +111,7 @@ def publish_many(file: ManifestFile, count: int, per_seal: int) -> ManifestImage
 
 
 def test_history_grows_in_few_segments_and_keeps_its_order(file: ManifestFile) -> None:
-    file.create([row(1)])
+    file.create([row(1)], "s")
     image = publish_many(file, 200, 2)
     sequences = [each.sequence for each in (*image.history(), *image.tail)]
     assert sequences == list(range(1, 201))
@@ -125,7 +125,7 @@ def test_history_grows_in_few_segments_and_keeps_its_order(file: ManifestFile) -
 
 def test_large_segments_are_left_alone(file: ManifestFile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifest, "_LARGE_SEGMENT", 4)
-    file.create([row(1)])
+    file.create([row(1)], "s")
     image = publish_many(file, 70, 1)
     assert [each.sequence for each in image.history()] == list(range(1, 70))
     sizes = {segment.last - segment.first + 1 for segment in image.segments}
@@ -133,7 +133,7 @@ def test_large_segments_are_left_alone(file: ManifestFile, monkeypatch: pytest.M
 
 
 def test_only_segments_that_can_matter_are_opened(file: ManifestFile) -> None:
-    file.create([row(1)])
+    file.create([row(1)], "s")
     image = publish_many(file, 60, 2)
     asked: list[Segment] = []
 
@@ -148,7 +148,7 @@ def test_only_segments_that_can_matter_are_opened(file: ManifestFile) -> None:
 
 
 def test_old_versions_are_trimmed_on_disk(file: ManifestFile, tmp_path: Path) -> None:
-    file.create([row(1)])
+    file.create([row(1)], "s")
     image = publish_many(file, 300, 64)
     versions = list((tmp_path / "__manifest" / "main" / "_versions").glob("*.manifest"))
     assert 64 <= len(versions) <= 192
@@ -165,14 +165,14 @@ def test_a_trim_that_fails_does_not_undo_the_publish(
 
     monkeypatch.setattr(lance.LanceDataset, "cleanup_old_versions", failing)
     monkeypatch.setattr(manifest, "_TRIM_EVERY", 2)
-    file.create([row(1)])
+    file.create([row(1)], "s")
     file.publish(file.read(), [row(2)])
     assert again(file).read().tail == (row(2),)
 
 
 # ledger: S05
 def test_another_format_is_refused(file: ManifestFile) -> None:
-    file.create([row(1)])
+    file.create([row(1)], "s")
     assert file.format_version() == FORMAT_VERSION
     file.stamp(FORMAT_VERSION + 1)
     assert again(file).format_version() == FORMAT_VERSION + 1
@@ -187,7 +187,7 @@ def test_another_format_is_refused(file: ManifestFile) -> None:
 
 
 def test_a_stamp_keeps_history(file: ManifestFile) -> None:
-    file.create([row(1)])
+    file.create([row(1)], "s")
     before = publish_many(file, 40, 2)
     file.stamp(FORMAT_VERSION)
     after = again(file).read()
@@ -196,7 +196,7 @@ def test_a_stamp_keeps_history(file: ManifestFile) -> None:
 
 
 def test_a_stale_publisher_cannot_take_a_newer_format_back(file: ManifestFile) -> None:
-    base = file.create([row(1)])
+    base = file.create([row(1)], "s")
     again(file).stamp(FORMAT_VERSION + 1)
     with pytest.raises(ConflictError):
         file.publish(base, [row(2)])
@@ -212,7 +212,7 @@ def test_spans_cover_what_they_span() -> None:
 
 
 def test_rows_that_lance_cannot_hold_are_errors_before_anything_moves(file: ManifestFile) -> None:
-    base = file.create([row(1)])
+    base = file.create([row(1)], "s")
     broken = ManifestRow("x", "commit", "p", sequence="not a number")  # type: ignore[arg-type]
     with pytest.raises((ValueError, TypeError, StoragePermanentError)):
         file.publish(base, [broken])

@@ -8,6 +8,7 @@ These do not test OmniGraph. When one fails after an upgrade, look at who relies
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -417,3 +418,24 @@ def test_compaction_keeps_references(path: str) -> None:
         (3, "s3://nowhere/0"),
         (3, "s3://nowhere/1"),
     ]
+
+
+def test_the_manifest_in_memory_names_its_transaction(
+    dataset: lance.LanceDataset, path: str
+) -> None:
+    """And a latest version that was replaced under a handle is noticed by `checkout_latest`."""
+    other = f"{path}-other"
+    shutil.copytree(path, other)
+    for place in (path, other):
+        lance.write_dataset(dataset.schema.empty_table(), place, mode="append")
+    ours, theirs = lance.dataset(path), lance.dataset(other)
+    for each in (ours, theirs):
+        made_by = each.read_transaction(each.version)
+        assert made_by is not None
+        assert f"-{made_by.uuid}.txn".encode() in each._ds.serialized_manifest()
+    assert ours.version == theirs.version
+    wanted = theirs._ds.serialized_manifest()
+    shutil.rmtree(path)
+    shutil.copytree(other, path)
+    ours.checkout_latest()
+    assert ours._ds.serialized_manifest() == wanted

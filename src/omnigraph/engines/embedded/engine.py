@@ -57,11 +57,11 @@ class EmbeddedEngine:
         self.cache = ByteCache(cache_bytes)
         self._lineage = Lineage()
         self._known: WeakKeyDictionary[Plan, _Traits] = WeakKeyDictionary()
-        self._statistics: dict[tuple[str, str, str], Statistics] = {}
+        self._statistics: dict[tuple[str, str, str, str], Statistics] = {}
 
     def statistics(self, snapshot: Snapshot) -> Statistics:
         """Row counts from the snapshot, indexes from its tables; read once per commit."""
-        key = (snapshot.root, snapshot.commit_id, snapshot.catalog.hash)
+        key = (snapshot.root, snapshot.incarnation, snapshot.commit_id, snapshot.catalog.hash)
         found = self._statistics.get(key)
         if found is None:
             found = from_snapshot(snapshot, _indexed(snapshot))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 import numpy as np
@@ -189,7 +189,7 @@ class Keeper:
         for name in self._entries(versions[0]):
             if _edge_version(name) > versions[0].version:
                 continue
-            older = _read_versions(self._root, name)
+            older = _read_versions(self._root, name, versions[0].incarnation)
             if older is None or not self._descend(older, versions):
                 continue
             try:
@@ -258,7 +258,7 @@ def _folder(version: TableVersion) -> str:
 
 
 def _name(versions: list[TableVersion]) -> str:
-    lines = json.dumps([[v.path, v.fork, v.version, v.epoch] for v in versions])
+    lines = json.dumps([[v.incarnation, v.path, v.fork, v.version, v.epoch] for v in versions])
     digest = sha256(lines.encode()).hexdigest()[:16]
     return f"{_folder(versions[0])}/{versions[0].version}-{digest}"
 
@@ -268,12 +268,13 @@ def _edge_version(name: str) -> int:
     return int(number) if number.isdigit() else -1
 
 
-def _read_versions(root: GraphRoot, name: str) -> list[TableVersion] | None:
+def _read_versions(root: GraphRoot, name: str, incarnation: str) -> list[TableVersion] | None:
     text = map_array(root, f"{name}/versions", np.uint8)
     if text is None:
         return None
     try:
-        found = [TableVersion.from_json(v) for v in json.loads(text.tobytes())]
+        stored = [TableVersion.from_json(v) for v in json.loads(text.tobytes())]
     except (ValueError, KeyError, TypeError):
         return None
+    found = [replace(version, incarnation=incarnation) for version in stored]
     return found if len(found) == 3 and _name(found) == name else None

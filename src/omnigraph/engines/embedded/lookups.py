@@ -37,7 +37,7 @@ _PATIENCE = 1
 _PATIENCE_INDEXED = 16
 
 Columns: TypeAlias = tuple[str, ...]
-_Key: TypeAlias = tuple[str, str, str | None, Columns]
+_Key: TypeAlias = tuple[tuple[str, str], str, str | None, Columns]
 
 BY_ID: Columns = (ID_COLUMN,)
 
@@ -60,7 +60,7 @@ class Lookups:
 
     def at(self, root: GraphRoot, version: TableVersion, columns: Columns) -> Lookup | None:
         """The lookup of a version, or None when its files should be asked instead."""
-        key = (root.uri, version.path, version.fork, columns)
+        key = _key(root, version, columns)
         held = self._get(key)
         if held is not None and not _same_content(held[0], version):
             self._bring_forward(root, held[0], version)
@@ -97,7 +97,7 @@ class Lookups:
         gone = [*delta.older.column(ID_COLUMN).to_pylist(), *ids.to_pylist()]
         for columns, lookup in lookups:
             moved = lookup.changed(gone, ids, spelled(delta.written, columns))
-            self._keep((root.uri, new.path, new.fork, columns), new, moved)
+            self._keep(_key(root, new, columns), new, moved)
 
     def moved(
         self, root: GraphRoot, old: TableVersion | None, new: TableVersion, delta: TableDelta
@@ -105,7 +105,7 @@ class Lookups:
         """Carry what is held of `old` along to `new`, which this delta made of it."""
         rows = delta.rows.num_rows + len(delta.removed)
         for columns, lookup in self._held_of(root, old, delta):
-            key = (root.uri, new.path, new.fork, columns)
+            key = _key(root, new, columns)
             if rows > _LONG_CHANGE or lookup.is_worn:
                 self._drop(key)
             else:
@@ -124,7 +124,7 @@ class Lookups:
         return self._at(root, old)
 
     def _at(self, root: GraphRoot, version: TableVersion) -> list[tuple[Columns, Lookup]]:
-        line = (root.uri, version.path, version.fork)
+        line = _key(root, version, BY_ID)[:3]
         with self._guard:
             return [
                 (key[3], lookup)
@@ -155,6 +155,11 @@ class Lookups:
     def _drop(self, key: _Key) -> None:
         with self._guard:
             self._held.pop(key, None)
+
+
+def _key(root: GraphRoot, version: TableVersion, columns: Columns) -> _Key:
+    place = (root.uri, version.incarnation or root.incarnation)
+    return place, version.path, version.fork, columns
 
 
 def changed(lookup: Lookup, delta: TableDelta, columns: Columns) -> Lookup:

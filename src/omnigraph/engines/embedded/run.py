@@ -74,7 +74,8 @@ class Run:
         return self._opened(version)
 
     def _opened(self, version: TableVersion) -> Resident:
-        key = (self.snapshot.root, version.path, version.fork, version.version)
+        label = version.incarnation or self.snapshot.incarnation
+        key = (self.snapshot.root, label, version.path, version.fork, version.version)
         held: Resident | None = self.cache.peek(key)
         if held is None:
             table = open_table(self.snapshot.root, version)
