@@ -73,6 +73,7 @@ def test_codes_do_not_change() -> None:
         "QueryError": "query_error",
         "ReadSetChangedError": "read_set_changed",
         "GraphReplacedError": "graph_replaced",
+        "DurabilityError": "durability",
         "RecoveryRequiredError": "recovery_required",
         "SchemaError": "schema_error",
         "SourceError": "source_error",
