@@ -15,17 +15,17 @@ from unittest.mock import patch
 
 from omnigraph.commit import audit, branches, checks, decide, door, genesis, journal, recovery
 from omnigraph.commit.decide import Outcome, TableStatus
-from omnigraph.engines.embedded import integrity, statements
+from omnigraph.engines.embedded import integrity, numbering, statements
 from omnigraph.history import ancestry, rows
 from omnigraph.history.refs import MAIN_BRANCH, branch_path
 from omnigraph.model.conflict import Side
 from omnigraph.operations import opening, retention, revert, sharing, writing
 from omnigraph.operations.merging import planning, tables
 from omnigraph.plan import constraints, merging
-from omnigraph.storage import incarnation, manifest
+from omnigraph.storage import hits, incarnation, manifest, scratch, text
 from omnigraph.storage.holder import LockToken
 
-UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES = (
+UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES, SEARCHES = (
     "universe",
     "crash sweep",
     "kill in recovery",
@@ -33,6 +33,7 @@ UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES = (
     "kill loop",
     "crowd loop",
     "restores",
+    "search lives",
 )
 Patch = tuple[Any, str, Any]
 
@@ -183,6 +184,18 @@ _MERGE_TABLE = merging.merge_table
 def _unchecked(kind: type[Any]) -> Callable[[], list[Patch]]:
     runners = {**integrity._RUNNERS, kind: _nothing}
     return lambda: [(integrity, "_RUNNERS", runners)]
+
+
+# Searching.
+
+
+def _by_count(table: Any, column: str, fragments: Any) -> Any:
+    marks = [(tuple(f.path for f in m.files), repr(m.deletion_file)) for m in _metadata(fragments)]
+    return column, tuple(marks)
+
+
+def _metadata(fragments: Any) -> list[Any]:
+    return [fragment.metadata for fragment in fragments]
 
 
 def _constant(value: Any) -> Callable[..., Any]:
@@ -362,6 +375,21 @@ MUTANTS: dict[str, Mutant] = {
     "delete without edges": Mutant(
         "validation", "a deleted node leaves its edges", UNIVERSE,
         lambda: [(statements.Mutation, "_incident", _constant(()))],
+    ),
+    "search finds the dead": Mutant(
+        "search", "rows that an index still names are taken for those beside them", SEARCHES,
+        lambda: [
+            (hits.Scope, "existing", lambda self, row_ids: row_ids == row_ids),
+            (numbering, "places_of", lambda ascending, wanted: ascending.searchsorted(wanted)),
+        ],
+    ),
+    "branches share a text index": Mutant(
+        "search", "the rows that are gone are counted instead of named", SEARCHES,
+        lambda: [(scratch, "scratch_key", _by_count)],
+    ),
+    "fuzzy leaves words as they are": Mutant(
+        "search", "a word is compared with stems, and its own stem is not", SEARCHES,
+        lambda: [(text, "fuzzy_terms", str.split)],
     ),
 }  # fmt: skip
 

@@ -24,16 +24,19 @@ from tests.mutants.catalogue import (
     KILLS,
     MUTANTS,
     RESTORES,
+    SEARCHES,
     SWEEP,
     TWICE,
     UNIVERSE,
     Mutant,
     applied,
 )
+from tests.searches import Life
 from tests.universe.playing import play
 from tests.universe.programs import program
 
 MOST_SEEDS = 50
+SEARCHED_STEPS = 14
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ def hunt(name: str, folder: Path, healthy: Nursery, first: int = 1) -> Caught | 
         # A nursery that fails catches nothing.
         nursery.run("look", str(folder / "nowhere")).result()
         check: Check | None = None
-        for seed in _seeds(first if mutant.check in (UNIVERSE, ISOLATION) else 1):
+        for seed in _seeds(first if mutant.check in (UNIVERSE, ISOLATION, SEARCHES) else 1):
             try:
                 check = check or _CHECKS[mutant.check](mutant, nursery, folder / uuid4().hex)
                 check(seed)
@@ -73,8 +76,8 @@ def _seeds(first: int) -> list[int]:
 
 @contextmanager
 def _here(mutant: Mutant, name: str) -> Iterator[None]:
-    """In universes and restores this process works, too; in the other checks it only looks."""
-    with applied(name if mutant.check in (UNIVERSE, RESTORES) else ""):
+    """In checks without children this process works, too; in the others it only looks."""
+    with applied(name if mutant.check in (UNIVERSE, RESTORES, SEARCHES) else ""):
         yield
 
 
@@ -116,6 +119,10 @@ def _restores(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
     return lambda seed: restores.play(seed, folder / str(seed))
 
 
+def _searches(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
+    return lambda seed: Life(seed, str(folder / str(seed))).play(SEARCHED_STEPS)
+
+
 _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     UNIVERSE: _universe,
     SWEEP: _sweep,
@@ -124,6 +131,7 @@ _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     KILLS: _kills,
     CROWDS: _crowds,
     RESTORES: _restores,
+    SEARCHES: _searches,
 }
 
 

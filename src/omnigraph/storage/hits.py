@@ -73,6 +73,17 @@ class Scope:
     table: Table
     filter: pa.compute.Expression | None = None
     allowed: RowIds | None = None
+    every: RowIds | None = None  # all rows of the table, where the caller has named them
+
+    def existing(self, row_ids: RowIds) -> NDArray[np.bool_]:
+        """Which answers of an index are rows of this version. After compaction, an index still
+        names the rows that the old files had lost."""
+        if self.allowed is not None:
+            return np.ones(len(row_ids), np.bool_)  # Lance has left out all others
+        if self.every is None:
+            return self.table.holds(row_ids)
+        places = np.searchsorted(self.every, row_ids)
+        return np.asarray(self.every.take(places, mode="clip") == row_ids)
 
     def options(self) -> dict[str, Any]:
         """The arguments that restrict a Lance scan to these rows, before any ranking."""
@@ -104,18 +115,19 @@ def scope(
     are all there are."""
     allowed = None if rows is None else rowsets.row_ids(rows)
     if allowed is not None and len(allowed) >= table.rows and len(allowed) > listed:
-        allowed = None  # every row there is
+        return Scope(table, filter, every=allowed)
     return Scope(table, filter, allowed)
 
 
-def cuts_a_tie(values: NDArray[Any], k: int | None, asked: int | None) -> bool:
-    """Whether rows that tie with the k-th best may lie beyond the `asked` best that are here.
+def needs_more(values: NDArray[Any], k: int | None, asked: int | None, returned: int) -> bool:
+    """Whether the k best, ties with the k-th included, may lie beyond the answers that came.
 
-    `values` are in order of rank.
+    `asked` answers were asked for and `returned` came, of which `values` are those of rows that
+    exist, in order of rank.
     """
-    if k is None or asked is None or len(values) < asked or k >= len(values):
+    if k is None or asked is None or returned < asked:
         return False
-    return bool(values[k - 1] == values[-1])
+    return len(values) <= k or bool(values[k - 1] == values[-1])
 
 
 def best_first(

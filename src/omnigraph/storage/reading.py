@@ -24,7 +24,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import HistoryReclaimedError, StorageNotFoundError
+from omnigraph.errors import (
+    HistoryReclaimedError,
+    InvariantViolationError,
+    StorageNotFoundError,
+)
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.cells import read_whole, scan_whole
@@ -37,6 +41,8 @@ ROW_ID = "_rowid"
 BATCH_ROWS = 65_536
 
 _OPEN_TABLES = 512
+# Looking up one row id costs as much as listing so many.
+_ROWS_PER_LOOKUP = 16
 _INDEX_CACHE_BYTES = 512 << 20
 _METADATA_CACHE_BYTES = 256 << 20
 
@@ -138,7 +144,29 @@ class Table:
             distinct, back = np.unique(wanted, return_inverse=True)
             # Lance may drop repeats and reorders by file: ask once each, in order, and spread.
             found = self._dataset._take_rows(distinct, columns=list(columns))
+        if found.num_rows != len(distinct):  # Lance leaves out what it does not find
+            raise InvariantViolationError(
+                f"{len(distinct) - found.num_rows} of {len(distinct)} rows are not in version "
+                f"{self.version.version} of table {self.version.path!r}.",
+                table=self.version.path,
+            )
         return found if len(distinct) == len(wanted) and _ascending(wanted) else found.take(back)
+
+    def holds(self, row_ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """For each row id, whether this version has that row. An index may still name rows that
+        are gone; no column is read to find out."""
+        there = np.ones(len(row_ids), np.bool_)
+        if len(row_ids) == 0:
+            return there
+        with translated("read", self.version.path):
+            if len(row_ids) * _ROWS_PER_LOOKUP > self.rows:
+                found = self._dataset.to_table(columns=[], with_row_id=True)
+            else:
+                wanted = np.unique(row_ids)
+                found = self._dataset._take_rows(wanted, columns=[ROW_ID])
+                if found.num_rows == len(wanted):
+                    return there
+        return np.isin(row_ids, found.column(ROW_ID).to_numpy())
 
     def count(self, filter: pa.compute.Expression | None = None) -> int:
         if filter is None:

@@ -6,18 +6,20 @@ dataset of their own, in memory, and indexed there the usual way: the same rows 
 after an index is built.
 
 Guarantees: an entry describes exactly the rows of the fragments it was made from; it is found again
-as long as their files are the same, whatever the table's version, and never otherwise. The kept
+as long as their metadata is the same, whatever the table's version, and never otherwise. The kept
 entries stay within a byte budget; what is larger is built on disk and dropped after use.
 Deliberately absent: writing anything beside the graph's own files.
 """
 
 from __future__ import annotations
 
+import json
 import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import lance
@@ -37,7 +39,7 @@ _KEPT_BYTES = 256 << 20
 _IN_MEMORY_ROWS = 2_000_000
 _FIELDS = pa.schema([(ROW, pa.uint64()), (ID_COLUMN, pa.string()), (TEXT, pa.string())])
 
-Key = tuple[str, tuple[tuple[str, ...], ...]]
+Key = tuple[int, str]
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class ScratchIndexes:
         self._entries: OrderedDict[Key, Scratch] = OrderedDict()
 
     def get(self, table: Table, column: str, fragments: Sequence[Any]) -> Scratch:
-        key = _key(column, fragments)
+        key = scratch_key(table, column, fragments)
         with self._lock:
             found = self._entries.get(key)
             if found is not None:
@@ -83,15 +85,14 @@ class ScratchIndexes:
             self._entries.clear()
 
 
-def _key(column: str, fragments: Sequence[Any]) -> Key:
-    """Names of files are never reused, so they stand for their content."""
-    return column, tuple(_files(fragment.metadata) for fragment in fragments)
-
-
-def _files(metadata: Any) -> tuple[str, ...]:
-    deletions = metadata.deletion_file
-    marks = () if deletions is None else (repr(deletions),)
-    return (*(file.path for file in metadata.files), *marks)
+def scratch_key(table: Table, column: str, fragments: Sequence[Any]) -> Key:
+    """The field, and a digest of all that Lance's manifest says of the fragments: names of data
+    and deletion files, which are random and never reused, and the row ids. A column that is added
+    again under its old name is another field."""
+    digest = sha256()
+    for fragment in fragments:
+        digest.update(json.dumps(fragment.metadata.to_json(), sort_keys=True).encode())
+    return int(table.dataset.lance_schema.field(column).id()), digest.hexdigest()
 
 
 def _build(table: Table, column: str, fragments: Sequence[Any]) -> Scratch:

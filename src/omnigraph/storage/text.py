@@ -2,10 +2,11 @@
 
 Text becomes tokens: words without case and accents, reduced to their stems, stop words left out
 (see `analysis`). `search` and `bm25` match rows that hold any token of the query, `match_text`
-those that hold all of them as a phrase, `fuzzy` those that hold a token within some edits of one
-of the query's. Relevance is BM25; larger is better.
+those that hold all of them as a phrase, `fuzzy` those that hold a token within some edits of a
+word of the query or of its stem. Relevance is BM25; larger is better.
 
-Guarantees: which rows match does not depend on what an index covers; nulls never match.
+Guarantees: which rows match does not depend on what an index covers; nulls never match; `fuzzy`
+finds every row that `search` finds, and more with every edit that is allowed.
 Deliberately absent: a promise about the size of a score. It depends on statistics that move with
 the data and with index coverage; compare scores within one answer only.
 """
@@ -23,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.ir.expr import TextMode
 from omnigraph.storage import rowsets
+from omnigraph.storage.analysis import fuzzy_terms
 from omnigraph.storage.failures import translated
 from omnigraph.storage.hits import (
     SCORE,
@@ -32,7 +34,7 @@ from omnigraph.storage.hits import (
     Scope,
     TieBreak,
     best_first,
-    cuts_a_tie,
+    needs_more,
     no_rows,
     scope,
 )
@@ -67,7 +69,8 @@ def text_topk(
     """The k most relevant rows that match, or all that match when k is None."""
     _check(table, column, mode, max_edits)
     within = scope(table, filter, rows)
-    if within.is_empty or (k is not None and k <= 0):
+    query = _asked_text(mode, query, max_edits)
+    if within.is_empty or (k is not None and k <= 0) or not query:
         return Hits(no_rows(SCORE, tie_break is None), Access(Path.NONE))
     index = _text_index(table, column)
     missing = table.rows - index.rows if index else table.rows
@@ -116,7 +119,7 @@ def _by_index(
 ) -> Scored:
     asked = _full_text(mode, query, column, max_edits)
     options = {**within.options(), "fast_search": only_index}
-    return _ranked(within.table, within.table.dataset, ROW_ID, asked, k, options)
+    return _ranked(within, within.table.dataset, ROW_ID, asked, k, options)
 
 
 def _by_scratch(
@@ -137,7 +140,7 @@ def _by_scratch(
     if options is None:
         return np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.float32)
     asked = _full_text(mode, query, TEXT, max_edits)
-    return _ranked(table, scratch.dataset, ROW, asked, k, options)
+    return _ranked(within, scratch.dataset, ROW, asked, k, options)
 
 
 def _within_scratch(
@@ -168,7 +171,7 @@ def uncovered_fragments(dataset: Any, index_name: str | None) -> list[Any]:
 
 
 def _ranked(
-    table: Table,
+    within: Scope,
     dataset: Any,
     row: str,
     asked: FullTextQuery,
@@ -176,7 +179,7 @@ def _ranked(
     options: dict[str, Any],
 ) -> Scored:
     """Row ids and scores, best first; ties at the k-th place are complete."""
-    limit = None if k is None else k + _TIE_EXTRA
+    table, limit = within.table, None if k is None else k + _TIE_EXTRA
     while True:
         with translated("scan", table.version.path):
             found = dataset.scanner(
@@ -186,12 +189,21 @@ def _ranked(
                 disable_scoring_autoprojection=True,
                 **options,
             ).to_table()
-        scores = found.column(_LANCE_SCORE).to_numpy()
+        row_ids, scores = found.column(row).to_numpy(), found.column(_LANCE_SCORE).to_numpy()
+        if dataset is table.dataset:
+            there = within.existing(row_ids)
+            row_ids, scores = row_ids[there], scores[there]
         order = np.argsort(-scores, kind="stable")
-        if not cuts_a_tie(scores[order], k, limit):
-            return found.column(row).to_numpy()[order], scores[order]
+        if not needs_more(scores[order], k, limit, found.num_rows):
+            return row_ids[order], scores[order]
         assert limit is not None
         limit *= 8
+
+
+def _asked_text(mode: TextMode, query: str, max_edits: int) -> str:
+    """What Lance is asked for. It analyses a query as it analyses rows, but not a fuzzy one, of
+    which it compares every word with the terms of the index just as it is."""
+    return " ".join(fuzzy_terms(query)) if mode is TextMode.FUZZY and max_edits else query
 
 
 def _full_text(mode: TextMode, query: str, column: str, max_edits: int) -> FullTextQuery:

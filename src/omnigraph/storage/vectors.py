@@ -29,7 +29,7 @@ from omnigraph.storage.hits import (
     Scope,
     TieBreak,
     best_first,
-    cuts_a_tie,
+    needs_more,
     no_rows,
     scope,
 )
@@ -215,15 +215,14 @@ class _Nearest:
 
 def _ask_index(within: Scope, asked: Asked, k: int, index: IndexInfo) -> _Found:
     table = within.table
-    options = within.options()
     probes, wanted = _effort(within, k, index, asked.tuning)
     candidates = _candidates(k, index, asked.tuning)
     while True:
         plan = _nearest_plan(asked, candidates, probes)
-        row_ids, distances = _propose(table, asked, plan, options)
+        row_ids, distances, returned = _propose(within, asked, plan)
         if len(row_ids) < wanted and probes < ALL_PARTITIONS:
             probes = ALL_PARTITIONS
-        elif cuts_a_tie(distances, k, candidates):
+        elif needs_more(distances, k, candidates, returned):
             candidates *= 4
         else:
             break
@@ -267,19 +266,24 @@ def _nearest_plan(asked: Asked, candidates: int, probes: int) -> dict[str, Any]:
 
 
 def _propose(
-    table: Table, asked: Asked, plan: dict[str, Any], options: dict[str, Any]
-) -> tuple[RowIds, NDArray[np.float32]]:
-    """Candidates of an index with their exact distances, nearest first."""
+    within: Scope, asked: Asked, plan: dict[str, Any]
+) -> tuple[RowIds, NDArray[np.float32], int]:
+    """Candidates of an index that exist, with their exact distances, nearest first; and how many
+    candidates there were."""
     columns = [ROW_ID] if asked.holder is not None else [asked.column, ROW_ID]
-    with translated("scan", table.version.path):
-        found = table.dataset.scanner(
-            columns=columns, nearest=plan, disable_scoring_autoprojection=True, **options
+    with translated("scan", within.table.version.path):
+        found = within.table.dataset.scanner(
+            columns=columns, nearest=plan, disable_scoring_autoprojection=True, **within.options()
         ).to_table()
+    proposed = found.column(ROW_ID).to_numpy()
+    there = within.existing(proposed)
+    returned = len(proposed)
     if asked.holder is not None:
-        proposed = found.column(ROW_ID).to_numpy()
+        proposed = proposed[there]
         row_ids, vectors = _known(proposed, asked.holder(proposed))
     else:
+        found = found if bool(there.all()) else found.filter(pa.array(there))
         row_ids, vectors = vectors_of(found, asked.column)
     distances = cosine_distances(vectors, asked.target)
     order = np.argsort(distances, kind="stable")
-    return row_ids[order], distances[order]
+    return row_ids[order], distances[order], returned

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+from collections import Counter
 from pathlib import Path
 
+import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +29,7 @@ from omnigraph.storage import search
 from omnigraph.storage.analysis import TEXT_INDEX_OPTIONS
 from omnigraph.storage.indexing import IndexTask
 from omnigraph.storage.reading import Table
-from omnigraph.storage.scratch import ScratchIndexes
+from omnigraph.storage.scratch import ScratchIndexes, scratch_key
 from omnigraph.storage.search import text_topk
 
 DOCS = {
@@ -263,3 +267,85 @@ def test_an_empty_table_matches_nothing(tmp_path: Path) -> None:
 def test_a_table_of_nulls_matches_nothing(tmp_path: Path) -> None:
     data = pa.table({"id": ["a", "b"], "body": pa.array([None, None], pa.string())})
     assert len(text_topk(write(tmp_path / "t", data), "body", "fox")) == 0
+
+
+def common_words(texts: list[str], count: int) -> list[str]:
+    found = Counter(word for text in texts for word in re.findall(r"[A-Za-z]{3,}", text))
+    return [word for word, _ in found.most_common(count)]
+
+
+@pytest.mark.parametrize("covered", ["none", "half", "all"])
+def test_18_15_fuzzy_finds_what_search_finds(tmp_path: Path, covered: str) -> None:
+    pages = sorted(Path("docs").rglob("*.md"))
+    texts = [line for page in pages for line in page.read_text().splitlines() if line.strip()]
+    ids = [f"l{number:05d}" for number in range(len(texts))]
+    rows_per_file = len(texts) // 4 + 1
+    table = write(tmp_path / "t", pa.table({"id": ids, "body": texts}), rows_per_file)
+    if covered != "none":
+        table = build(tmp_path / "t", text_task(table, [0, 2] if covered == "half" else None))
+    for word in [*common_words(texts, 120), "harness", "coding"]:
+        exact = set(ids_of(text_topk(table, "body", word)))
+        assert (
+            set(ids_of(text_topk(table, "body", word, mode=TextMode.FUZZY, max_edits=0))) == exact
+        )
+        one = set(ids_of(text_topk(table, "body", word, mode=TextMode.FUZZY, max_edits=1)))
+        two = set(ids_of(text_topk(table, "body", word, mode=TextMode.FUZZY, max_edits=2)))
+        assert exact <= one <= two, word
+
+
+@pytest.mark.parametrize(
+    ("query", "edits", "expected"),
+    [
+        ("harness", 1, "harness"),
+        ("HARNESS", 1, "harness"),
+        ("harnes", 1, "harness"),
+        ("harnesses", 1, "harness"),
+        ("coding", 1, "coding"),
+        ("codeing", 1, "coding"),
+        ("Cafés", 1, "cafe"),
+        ("runing", 1, "running"),
+        ("the", 2, ""),
+        ("the harness", 1, "harness"),
+        ("harness coding", 1, "coding harness"),
+        ("harness, coding!", 1, "coding harness"),
+        ("...", 2, ""),
+        ("", 2, ""),
+    ],
+)
+@pytest.mark.parametrize("covered", [False, True])
+def test_18_15_a_fuzzy_word_is_compared_as_typed_and_as_its_stem(
+    tmp_path: Path, query: str, edits: int, expected: str, covered: bool
+) -> None:
+    texts = {"harness": "The harness", "coding": "Coding", "running": "running", "cafe": "café"}
+    table = write(tmp_path / "t", pa.table({"id": list(texts), "body": list(texts.values())}))
+    if covered:
+        table = build(tmp_path / "t", text_task(table))
+    hits = text_topk(table, "body", query, mode=TextMode.FUZZY, max_edits=edits)
+    assert sorted(ids_of(hits)) == expected.split()
+
+
+def test_18_12_scratch_keys_name_the_rows(tmp_path: Path) -> None:
+    write(tmp_path / "t", docs())
+    shutil.copytree(tmp_path / "t", tmp_path / "u")
+    one, other = delete(tmp_path / "t", "fox"), delete(tmp_path / "u", "cafe")
+    keys = {
+        scratch_key(table, column, table.dataset.get_fragments())
+        for table in (one, other)
+        for column in ("body", "id")
+    }
+    assert len(keys) == 4
+    again = reopen(tmp_path / "t")
+    assert scratch_key(again, "body", again.dataset.get_fragments()) in keys
+
+
+def test_18_12_a_column_of_the_same_name_is_another_field(tmp_path: Path) -> None:
+    before = write(tmp_path / "t", docs())
+    dataset = lance.dataset(str(tmp_path / "t"))
+    fragments = before.dataset.get_fragments()
+    key = scratch_key(before, "body", fragments)
+    dataset.drop_columns(["body"])
+    dataset.add_columns(pa.field("body", pa.string()))
+    after = reopen(tmp_path / "t")
+    assert scratch_key(after, "body", after.dataset.get_fragments()) != key
+    assert len(text_topk(before, "body", "fox")) == 4
+    assert len(text_topk(after, "body", "fox")) == 0

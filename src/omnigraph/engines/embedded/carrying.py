@@ -15,6 +15,7 @@ import pyarrow as pa
 from omnigraph.engines.embedded.adjacency import Endpoints, Neighbours, are_neighbours
 from omnigraph.engines.embedded.lineage import Delta
 from omnigraph.engines.embedded.numbering import NOBODY, Array, Numbering
+from omnigraph.errors import InvariantViolationError
 from omnigraph.model.catalog import DST_COLUMN, SRC_COLUMN
 from omnigraph.storage.reading import ROW_ID
 
@@ -91,7 +92,10 @@ def _without(lists: Neighbours, gone: Array) -> Neighbours:
     if not len(gone):
         return lists
     near, far = gone >> 32, gone & _LOW
-    targets = np.delete(lists.targets, _places(lists, near, far))
+    places = np.array(_places(lists, near, far), np.int64)
+    if not np.array_equal(lists.targets.take(places, mode="clip"), far):
+        raise InvariantViolationError("An edge that is gone was in no list of neighbours.")
+    targets = np.delete(lists.targets, places)
     offsets = lists.offsets.copy()
     offsets[1:] -= np.cumsum(np.bincount(near, minlength=lists.size))
     return Neighbours(offsets, targets)

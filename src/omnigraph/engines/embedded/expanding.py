@@ -16,7 +16,7 @@ import pyarrow as pa
 from omnigraph.engines.embedded.adjacency import Neighbours, are_neighbours
 from omnigraph.engines.embedded.catalog_view import Space, TypeView
 from omnigraph.engines.embedded.frame import Entities, Frame
-from omnigraph.engines.embedded.numbering import Array, distinct
+from omnigraph.engines.embedded.numbering import Array, distinct, places_of
 from omnigraph.engines.embedded.run import Run
 from omnigraph.engines.embedded.scanning import keyed, marked, tested
 from omnigraph.engines.embedded.topology import Leg
@@ -293,7 +293,7 @@ def _accepted(node: NodeVar, numbers: Array, view: TypeView, run: Run) -> Array:
     once, back = distinct(numbers)
     allowed = np.zeros(len(once), bool)
     passing = tested(view, node.var, once, node.predicates, run)
-    allowed[np.searchsorted(once, passing)] = True
+    allowed[places_of(once, passing)] = True
     return allowed if back is None else allowed[back]
 
 

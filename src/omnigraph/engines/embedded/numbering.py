@@ -4,7 +4,8 @@ A version that is numbered from nothing has its numbers in the order of row ids.
 continue the numbers of an earlier one: a row keeps its number for as long as its id lives, new rows
 come at the end, and removed rows leave a hole that `alive` marks.
 
-Guarantees: arrays by number have `size` places; equal row ids have equal numbers.
+Guarantees: arrays by number have `size` places; equal row ids have equal numbers; a value that is
+looked up and not there is an error, never the value beside it.
 Deliberately absent: what the rows hold.
 """
 
@@ -16,6 +17,8 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from omnigraph.errors import InvariantViolationError
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -52,11 +55,13 @@ class Numbering:
         return np.arange(self.size, dtype=self.dtype)
 
     def to_numbers(self, row_ids: Array) -> Array:
-        """Numbers of row ids that this version holds."""
+        """Numbers of row ids, those of holes included. A row id without a number is an error."""
         if self.row_ids is None:
+            if len(row_ids) and int(row_ids.max()) >= self.size:
+                raise _unknown(int(row_ids.max()))
             return row_ids.astype(self.dtype)
         ascending, numbers = self._by_row_id
-        places = np.searchsorted(ascending, row_ids)
+        places = places_of(ascending, row_ids)
         return (places if numbers is None else numbers.take(places)).astype(self.dtype)
 
     @cached_property
@@ -129,6 +134,27 @@ def number_rows(row_ids: Array) -> Numbering:
         row_ids = np.sort(row_ids)
     dense = int(row_ids[0]) == 0 and int(row_ids[-1]) == size - 1
     return Numbering(size, None if dense else row_ids)
+
+
+def places_of(ascending: Array, wanted: Array) -> Array:
+    """The place of each wanted value in an ascending array. A value that is not there is an error:
+    the place where it would be inserted belongs to another value."""
+    places = np.searchsorted(ascending, wanted)
+    if not len(wanted):
+        return places
+    if not len(ascending):
+        raise _unknown(int(wanted[0]))
+    differs = ascending.take(places, mode="clip") != wanted
+    if bool(differs.any()):
+        raise _unknown(int(wanted[int(np.argmax(differs))]))
+    return places
+
+
+def _unknown(value: int) -> InvariantViolationError:
+    return InvariantViolationError(
+        f"The number {value} is not among those that are known here.",
+        hint="An index or a derived file may be wrong: run `omnigraph fsck`, then `optimize`.",
+    )
 
 
 def distinct(numbers: Array) -> tuple[Array, Array | None]:

@@ -20,7 +20,7 @@ from omnigraph.engines.embedded.catalog_view import Space, TypeView
 from omnigraph.engines.embedded.codes import codes_of_entities
 from omnigraph.engines.embedded.evaluate import constant, evaluate, is_constant
 from omnigraph.engines.embedded.frame import Entities, Frame
-from omnigraph.engines.embedded.numbering import Array
+from omnigraph.engines.embedded.numbering import Array, places_of
 from omnigraph.engines.embedded.run import Run
 from omnigraph.engines.expressions.searches import (
     edits_of,
@@ -142,7 +142,7 @@ def _spread(entities: Entities, found: Array, ranking: Ranking) -> Ranking:
     size = entities.space.size + 1  # the last place is nobody's
     if not _is_dense(entities):
         distinct, places = np.unique(places, return_inverse=True)
-        found, size = np.searchsorted(distinct, found), len(distinct)
+        found, size = places_of(distinct, found), len(distinct)
     by_node = _empty(size)
     by_node.scores[found], by_node.ranks[found] = ranking.scores, ranking.ranks
     return Ranking(by_node.scores.take(places), by_node.ranks.take(places))
