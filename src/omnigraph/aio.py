@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from omnigraph import progress
 from omnigraph.config.connecting import connect as _connect
-from omnigraph.engines.base import DEFAULT_OPTIONS, Cancellation
+from omnigraph.engines.base import DEFAULT_OPTIONS, Cancellation, Options
 from omnigraph.errors import CancelledError
 from omnigraph.graph import Graph
 from omnigraph.graph import init as _init
@@ -147,7 +147,9 @@ def _batched(
 
 def _cancellable(arguments: Any) -> Cancellation:
     """The switch that stops a query with these arguments; put in if there is none."""
-    options = arguments.get("options") or DEFAULT_OPTIONS
+    options = DEFAULT_OPTIONS if arguments.get("options") is None else arguments["options"]
+    if not isinstance(options, Options):
+        return Cancellation()  # the query refuses its options
     cancellation: Cancellation = options.cancellation or Cancellation()
     arguments["options"] = replace(options, cancellation=cancellation)
     return cancellation

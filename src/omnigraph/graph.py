@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.arguments import checked, microseconds
 from omnigraph.history.refs import MAIN, Tag
 from omnigraph.history.resolve import Target
 from omnigraph.model.change import EVERYTHING, Change, ChangeFilter
@@ -54,6 +55,7 @@ if TYPE_CHECKING:  # what only some calls need is loaded by those calls
     from omnigraph.operations.verify import Verification
 
 
+@checked
 class Graph:
     """A graph at an address, seen from one of its branches."""
 
@@ -325,7 +327,7 @@ class Graph:
 
     def export(
         self,
-        place: str,
+        place: str | Path,
         *,
         format: str | None = None,
         types: Iterable[str] = (),
@@ -343,7 +345,7 @@ class Graph:
 
         options = exporting.ExportOptions(format, tuple(types), engine, overwrite, spark, progress)
         target = self._target(commit, version, at, tag)
-        return exporting.export(self._context, place, target, options)
+        return exporting.export(self._context, str(place), target, options)
 
     def algorithm(
         self,
@@ -378,11 +380,11 @@ class Graph:
             self._context, name, property, self.branch_name, chosen, message
         )
 
-    def copy(self, place: str) -> Copied:
+    def copy(self, place: str | Path) -> Copied:
         """Copy the whole graph to an empty address, with branches, tags and history."""
         from omnigraph.operations.copying import copy_graph
 
-        return copy_graph(self._context, place)
+        return copy_graph(self._context, str(place))
 
     def export_lines(
         self,
@@ -703,11 +705,11 @@ class Graph:
 
         return baseline.stream_baseline(self._context, self.branch_name, filter)
 
-    def install_baseline(self, path: Path, filter: ChangeFilter = EVERYTHING) -> Baseline:
+    def install_baseline(self, path: str | Path, filter: ChangeFilter = EVERYTHING) -> Baseline:
         """The newest state as a file, durably, and then its cursor."""
         from omnigraph.operations import baseline
 
-        return baseline.install(self._context, path, self.branch_name, filter)
+        return baseline.install(self._context, Path(path), self.branch_name, filter)
 
     def tags(self) -> list[Tag]:
         from omnigraph.operations import branching
@@ -871,12 +873,13 @@ class Graph:
         at: datetime | None = None,
         tag: str | None = None,
     ) -> Target:
-        moment = None if at is None else int(at.timestamp() * 1_000_000)
+        moment = None if at is None else microseconds(at, "at")
         return Target(self.branch_name, commit, version, moment, tag)
 
 
+@checked
 def init(
-    uri: str,
+    uri: str | Path,
     schema: str,
     *,
     actor: str | None = None,
@@ -886,13 +889,14 @@ def init(
     """Make an empty graph with this schema text at an address. A `durability` that is given is
     kept in the graph, for everybody who opens it."""
     context = opening.init_graph(
-        uri, schema, actor=actor, external_blobs=external_blobs, durability=durability
+        str(uri), schema, actor=actor, external_blobs=external_blobs, durability=durability
     )
     return Graph(context)
 
 
+@checked
 def open(
-    uri: str,
+    uri: str | Path,
     *,
     branch: str = MAIN,
     actor: str | None = None,
@@ -907,7 +911,7 @@ def open(
     `power` (what is acknowledged survives a power cut) or `process` (it survives the end of the
     process alone); by default what the graph was made with, and that is `power`."""
     context = opening.open_graph(
-        uri,
+        str(uri),
         actor=actor,
         read_only=read_only,
         external_blobs=external_blobs,

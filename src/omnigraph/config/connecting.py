@@ -6,12 +6,14 @@ omnigraph.connect()                $OMNIGRAPH_PROFILE, else the defaults
 
 from __future__ import annotations
 
+from omnigraph.arguments import checked
 from omnigraph.config.operator import read_config
 from omnigraph.config.scope import Address, Scope, profile_scope, resolve_scope
 from omnigraph.graph import Graph
 from omnigraph.graph import open as open_graph
 
 
+@checked
 def connect(
     name: str | None = None,
     *,

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+from omnigraph.arguments import checked
 from omnigraph.drawing.layout import place
 from omnigraph.drawing.svg import Drawing, Line, Mark
 from omnigraph.errors import InvalidArgumentError, LimitExceededError
@@ -20,6 +21,7 @@ MOST_NODES = 400
 _NAMES = ("name", "title", "label", "slug", "id")
 
 
+@runtime_checkable
 class Rows(Protocol):
     """A result, as far as drawing it needs."""
 
@@ -28,6 +30,7 @@ class Rows(Protocol):
     def rows(self) -> list[dict[str, Any]]: ...
 
 
+@checked
 def draw(
     result: Rows | Iterable[Mapping[str, Any]],
     edges: Sequence[tuple[str, str] | tuple[str, str, str]] | None = None,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from omnigraph.arguments import checked
 from omnigraph.errors import CancelledError
 from omnigraph.model.result import Result
 from omnigraph.model.snapshot import Snapshot
@@ -20,6 +21,7 @@ from omnigraph.plan.planner import Plan
 from omnigraph.plan.statistics import Statistics
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one query may use. None takes a bound away."""
@@ -51,6 +53,7 @@ class Cancellation:
 Embedder = Callable[[str, str | None, int], Sequence[float]]
 
 
+@checked
 @dataclass(frozen=True)
 class Options:
     """How to run one query."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from omnigraph.arguments import checked
 from omnigraph.errors import CommitNotFoundError, HistoryReclaimedError, InvalidArgumentError
 from omnigraph.history.catalogs import read_catalog
 from omnigraph.history.log import Line, commit_at, find_before, find_by_prefix, line_of, lines
@@ -21,6 +22,7 @@ from omnigraph.storage.root import GraphRoot
 MIN_PREFIX = 4
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Target:
     """What to read. At most one of the last four may be set; none means the branch's head."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from omnigraph.arguments import checked
 from omnigraph.model.catalog import TableKind
 
 
@@ -37,6 +38,7 @@ class Change:
     after: Mapping[str, Any] | None
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
     """Which changes to report; an empty set means all."""

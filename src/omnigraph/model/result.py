@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from omnigraph.arguments import checked
 from omnigraph.errors import EngineUnavailableError, InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ SAFE_INTEGER = 2**53 - 1
 _ROWS_SHOWN = 50  # in a notebook
 
 
+@checked
 class Result:
     """Rows of one query at one commit."""
 

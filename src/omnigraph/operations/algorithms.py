@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.arguments import checked
 from omnigraph.engines.spark.algorithms import ALGORITHMS, Settings
 from omnigraph.engines.spark.columns import spark_type
 from omnigraph.engines.spark.observing import observed
@@ -43,6 +44,7 @@ _FITS = {
 _WORDS = {Kind.STRING: "texts", Kind.I64: "whole numbers", Kind.F64: "fractions"}
 
 
+@checked
 @dataclass(frozen=True)
 class AlgorithmOptions:
     """`edges` empty: all types of edges. `weight` names a numeric property of all of them.

@@ -27,6 +27,8 @@ from omnigraph.operations.changes import Baseline, baseline
 from omnigraph.operations.context import Context
 from omnigraph.operations.merging.resolutions import plain
 from omnigraph.plan.checks import logical_schema
+from omnigraph.storage.failures import translated
+from omnigraph.storage.inputs import output_address
 from omnigraph.storage.reading import open_table
 from omnigraph.storage.root import GraphRoot
 
@@ -69,19 +71,25 @@ def install(
     context: Context, path: Path, branch: str = MAIN, filter: ChangeFilter = EVERYTHING
 ) -> Baseline:
     """Write the state to a file, durably and in one step; only then is the cursor handed out."""
+    target = Path(output_address(str(path)))
     captured = baseline(context, branch, filter)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    with translated("write", str(target)):
+        _write_durably(target, records(context.root, captured.snapshot, filter))
+    return captured
+
+
+def _write_durably(target: Path, found: Iterator[dict[str, Any]]) -> None:
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         with partial.open("w", encoding="utf-8") as file:
-            for record in records(context.root, captured.snapshot, filter):
+            for record in found:
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
             file.flush()
             os.fsync(file.fileno())
-        partial.replace(path)
+        partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
-    _sync_directory(path.parent)
-    return captured
+    _sync_directory(target.parent)
 
 
 def _sync_directory(directory: Path) -> None:

@@ -72,7 +72,7 @@ Supply: TypeAlias = Callable[[], tuple[Part, ...]]
 def supply(data: Any, type_name: str | None, most_bytes: int = MOST_BYTES) -> Supply:
     """A way to an input: a file is read when it is wanted, anything else is held in memory."""
     path = Path(data) if _is_path(data) else None
-    if path is None or not path.is_file():
+    if path is None or not os.path.isfile(path):  # also of what no path can be
         held = take_in(data, type_name, most_bytes)
         return lambda: held
     state = _state(path)
@@ -169,6 +169,8 @@ def _required(type_name: str | None) -> str:
 
 def _read_file(path: Path, type_name: str | None, most: int) -> Part:
     suffix = path.suffix.lower()
+    if "\0" in str(path):
+        raise InvalidArgumentError("The name of a file cannot hold a NUL character.")
     try:
         refuse_more(path.stat().st_size, most)
         if suffix in _LINES:

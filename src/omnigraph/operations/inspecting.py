@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from omnigraph.arguments import checked
 from omnigraph.commit import journal
 from omnigraph.commit.journal import Sidecar
+from omnigraph.errors import InvalidArgumentError
 from omnigraph.history.log import walk
 from omnigraph.history.refs import list_branches, read_branch
 from omnigraph.history.resolve import Target, find_record, resolve
@@ -24,6 +26,7 @@ from omnigraph.operations.context import Context
 from omnigraph.storage import auditlog
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class CommitFilter:
     """Which commits to list; what is None does not matter."""
@@ -67,6 +70,8 @@ def commits(context: Context, branch: str, filter: CommitFilter | None = None) -
 
 def commit_graph(context: Context, limit: int) -> CommitGraph:
     """The newest commits of all branches together."""
+    if limit < 1:
+        raise InvalidArgumentError(f"A limit is at least 1, not {limit}.")
     branches = list_branches(context.root)
     found: dict[str, Commit] = {}
     heads: dict[str, str] = {}

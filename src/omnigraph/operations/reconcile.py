@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from types import TracebackType
 from typing import Any
 
+from omnigraph.arguments import checked
 from omnigraph.errors import OmniGraphError, RecoveryRequiredError
 from omnigraph.history.log import Line
 from omnigraph.history.refs import MAIN, read_branch
@@ -39,6 +40,7 @@ from omnigraph.storage.schemas import ROWS_PER_FILE
 log = logging.getLogger(__name__)
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """How far a table may fall behind before something is done about it."""

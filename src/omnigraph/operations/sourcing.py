@@ -34,6 +34,8 @@ def to_sources(
     if isinstance(given, Source):
         return (given,)
     if isinstance(given, Mapping):
+        if not all(isinstance(name, str) for name in given):
+            raise InvalidArgumentError("Frames by type are named by texts.")
         return tuple(
             Source(frame=frame, rules=(Rule("*", name, is_edge=False),))
             for name, frame in given.items()

@@ -27,6 +27,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.arguments import shown
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.model.catalog import Catalog
 from omnigraph.plan.checks import TableType
@@ -216,4 +217,4 @@ def _is_name(value: Any) -> bool:
 
 
 def _bad(reason: str, item: Any) -> InvalidArgumentError:
-    return InvalidArgumentError(f"The mapping cannot be read: {reason}, not {item!r}.")
+    return InvalidArgumentError(f"The mapping cannot be read: {reason}, not {shown(item)}.")

@@ -20,12 +20,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from omnigraph.arguments import checked
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["create_views", "register"]
 
 
+@checked
 def register(spark: SparkSession) -> None:
     """Make `format("omnigraph")` known to a session.
 
@@ -40,6 +43,7 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(source_at(os.getcwd(), parallelism(spark)))
 
 
+@checked
 def create_views(
     spark: SparkSession,
     graph: str,

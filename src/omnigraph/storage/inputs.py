@@ -211,11 +211,14 @@ def output_exists(address: str) -> bool:
     if address.startswith("s3://"):
         return bool(_list_s3(address))
     path = Path(_disk_path(address))
-    return path.is_file() or (path.is_dir() and any(path.iterdir()))
+    with translated("look at", address):
+        return path.is_file() or (path.is_dir() and any(path.iterdir()))
 
 
 def output_address(address: str) -> str:
     """The same place, as any process of this machine understands it."""
+    if not address.strip() or "\0" in address:
+        raise InvalidArgumentError(f"{address!r} is no address of a file or a folder.")
     return address if address.startswith("s3://") else os.path.abspath(_disk_path(address))
 
 

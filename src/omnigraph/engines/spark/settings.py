@@ -16,6 +16,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from omnigraph.arguments import checked
 from omnigraph.errors import InvalidArgumentError
 
 MASTER_VARIABLE = "OMNIGRAPH_SPARK_MASTER"
@@ -51,6 +52,7 @@ _PRELOADED: Mapping[str, str] = {
 }
 
 
+@checked
 @dataclass(frozen=True)
 class SparkSettings:
     """A master or a Connect endpoint, settings on top of ours, and whether Spark may talk.
