@@ -251,7 +251,10 @@ def test_18_23_functions_of_the_package(copies: Copies, name: str) -> None:
 @pytest.mark.parametrize("name", omnigraph.spark.__all__)
 def test_18_23_functions_for_spark_programs(copies: Copies, name: str) -> None:
     copies.next()
-    good = {"register": {"spark": None}, "create_views": {"spark": None, "graph": "g"}}
+    good: dict[str, dict[str, Any]] = {
+        "register": {"spark": None},
+        "create_views": {"spark": None, "graph": "g"},
+    }
     faults = faults_of(getattr(omnigraph.spark, name), good[name])
     assert not faults, "\n".join(faults)
 

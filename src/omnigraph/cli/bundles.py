@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 
@@ -49,6 +49,7 @@ def spread(function: Callable[..., Any]) -> Callable[..., Any]:
     return gathered
 
 
+@cache
 def _fields(bundle: type[Bundle]) -> list[inspect.Parameter]:
     found = inspect.signature(bundle, eval_str=True).parameters.values()
     return [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in found]

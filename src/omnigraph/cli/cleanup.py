@@ -70,4 +70,9 @@ def parse_age(text: str) -> timedelta:
         raise InvalidArgumentError(
             f"{text!r} is not a length of time.", hint="Write it as 90s, 15m, 12h, 7d or 2w."
         )
-    return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
+    try:
+        return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
+    except (OverflowError, ValueError):  # more days, or more digits, than Python counts
+        raise InvalidArgumentError(
+            f"{text[:20]!r} is longer than can be counted.", hint="Write less than 999999999d."
+        ) from None

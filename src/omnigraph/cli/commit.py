@@ -160,6 +160,7 @@ def record(commit: Commit) -> dict[str, Any]:
 
 
 def _filter(actor: str | None, kind: str | None, since: str | None) -> Any:
+    from omnigraph.arguments import microseconds
     from omnigraph.errors import InvalidArgumentError
     from omnigraph.model.commit import CommitKind
     from omnigraph.operations.inspecting import CommitFilter
@@ -172,5 +173,5 @@ def _filter(actor: str | None, kind: str | None, since: str | None) -> Any:
     return CommitFilter(
         actor=actor,
         kind=CommitKind(kind) if kind else None,
-        since_us=int(moment.timestamp() * 1_000_000) if moment else None,
+        since_us=microseconds(moment, "--since") if moment else None,
     )

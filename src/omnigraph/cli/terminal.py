@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 import typer
 
@@ -21,7 +21,15 @@ _LOOKS = {"error": {"fg": "red", "bold": True}, "hint": {"fg": "cyan"}, "head": 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print data, or with `err` something that must be said."""
     progress.clear()
-    typer.echo(text, err=err, nl=nl)
+    typer.echo(_printable(text, sys.stderr if err else sys.stdout), err=err, nl=nl)
+
+
+def _printable(text: str, stream: TextIO) -> str:
+    """Text that the stream's encoding can hold: anything else is written out as an escape."""
+    if text.isascii():
+        return text
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def note(text: str) -> None:

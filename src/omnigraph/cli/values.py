@@ -47,10 +47,13 @@ class _Shortcut:
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
-        plain = _plain(value, self._descriptor.annotation, self._descriptor.parameter_info)
+        kind, rules = self._descriptor.annotation, self._descriptor.parameter_info
+        if _refused_text(value, kind):
+            raise typer.BadParameter("This is not valid UTF-8.", ctx=ctx, param=param)
+        plain = _plain(value, kind, rules)
         if plain is not _UNCLEAR:
             return plain
-        objection = _objection(value, self._descriptor.annotation, self._descriptor.parameter_info)
+        objection = _objection(value, kind, rules)
         if objection is not None:
             raise typer.BadParameter(objection, ctx=ctx, param=param)
         return self._checked().coerce(value, param=param, ctx=ctx)
@@ -64,6 +67,15 @@ class _Shortcut:
 
             self._usual = build_runtime_param(self._descriptor)
         return self._usual
+
+
+def _refused_text(value: Any, kind: Any) -> bool:
+    """Whether bytes that are no text were given for one; names of files may hold any bytes."""
+    if isinstance(value, list | tuple):
+        return any(_refused_text(item, (get_args(kind) or (str,))[0]) for item in value)
+    if kind is Path or not isinstance(value, str) or value.isascii():
+        return False
+    return any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _plain(value: Any, kind: Any, rules: Any) -> Any:
