@@ -67,6 +67,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "query": {"text": READ},
     "rename_branch": {"old": "side", "new": "other"},
     "revert": {"commit": "head"},
+    "set_durability": {"durability": "process"},
+    "with_durability": {"durability": "process"},
     "write_algorithm": {"name": "no such algorithm", "property": "age"},
 }
 
