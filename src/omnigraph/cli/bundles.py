@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import wraps
 from typing import Any
 
 
@@ -27,12 +27,13 @@ class Bundle:
 def spread(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function with the fields of its bundles as parameters of their own."""
     signature = inspect.signature(function, eval_str=True)
-    bundles: dict[str, type[Bundle]] = {}
+    bundles: dict[str, tuple[type[Bundle], list[str]]] = {}
     parameters: list[inspect.Parameter] = []
     for each in signature.parameters.values():
         if isinstance(each.annotation, type) and issubclass(each.annotation, Bundle):
-            bundles[each.name] = each.annotation
-            parameters += _fields(each.annotation)
+            fields = _fields(each.annotation)
+            bundles[each.name] = (each.annotation, [field.name for field in fields])
+            parameters += fields
         else:
             parameters.append(each.replace(kind=inspect.Parameter.KEYWORD_ONLY))
     if not bundles:
@@ -40,8 +41,8 @@ def spread(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def gathered(**given: Any) -> Any:
-        for name, bundle in bundles.items():
-            given[name] = bundle(**{each.name: given.pop(each.name) for each in _fields(bundle)})
+        for name, (bundle, fields) in bundles.items():
+            given[name] = bundle(**{field: given.pop(field) for field in fields})
         return function(**given)
 
     gathered.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -49,7 +50,6 @@ def spread(function: Callable[..., Any]) -> Callable[..., Any]:
     return gathered
 
 
-@cache
 def _fields(bundle: type[Bundle]) -> list[inspect.Parameter]:
     found = inspect.signature(bundle, eval_str=True).parameters.values()
     return [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in found]
