@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +14,7 @@ from omnigraph.cli.asking import Params, ParamsFile, RowFormat
 from omnigraph.cli.options import AsJson
 from omnigraph.cli.targets import Targeted, open_graph, operator
 from omnigraph.errors import EngineUnavailableError, InvalidArgumentError, NotFoundError
+from omnigraph.model.strictjson import read_json
 
 if TYPE_CHECKING:
     from omnigraph.config.operator import Alias
@@ -95,7 +95,7 @@ def _positional(name: str, found: Alias, values: Sequence[str]) -> dict[str, Any
 def _value(text: str) -> Any:
     """A word as JSON if it is a number, true, false or null, else as text."""
     try:
-        value = json.loads(text)
+        value = read_json(text)
     except ValueError:
         return text
     return text if isinstance(value, str | list | dict) else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,8 +37,10 @@ def read_params(text: str | None, file: Path | None) -> dict[str, Any]:
 
 
 def _object(text: str, source: str) -> dict[str, Any]:
+    from omnigraph.model.strictjson import read_json
+
     try:
-        value = json.loads(text)
+        value = read_json(text)
     except ValueError as error:
         raise InvalidArgumentError(
             f"The parameters in {source} are not JSON: {error}.",

@@ -21,6 +21,7 @@ from omnigraph.history.images import TableDiff, TableType, TypePair, compare, wa
 from omnigraph.model.catalog import ID_COLUMN, TableKind
 from omnigraph.model.change import Change, ChangeFilter, ChangeOp
 from omnigraph.model.snapshot import Snapshot, TableVersion
+from omnigraph.model.temporal import python_values
 from omnigraph.storage.deltas import (
     ROW_ID,
     RowDelta,
@@ -196,7 +197,7 @@ def _images(table: TableType | None, rows: Any) -> Iterator[tuple[str, dict[str,
     chosen = rows.select([ID_COLUMN, *ends, *names])
     for batch in chosen.to_batches(max_chunksize=_BATCH):
         # Column by column: making Python values row by row takes several times as long.
-        ids, *columns = (column.to_pylist() for column in batch.columns)
+        ids, *columns = (python_values(column) for column in batch.columns)
         values = zip(*columns, strict=True) if columns else ((),) * len(ids)
         yield from (
             (id_, dict(zip(keys, row, strict=True))) for id_, row in zip(ids, values, strict=True)

@@ -37,11 +37,13 @@ def same_columns(one: pa.ChunkedArray, two: pa.ChunkedArray) -> npt.NDArray[np.b
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from omnigraph.model.temporal import python_values
+
     kind = one.type
     if pa.types.is_fixed_size_list(kind):
         return _same_vectors(_whole(one), _whole(two))
     if pa.types.is_nested(kind):
-        pairs = zip(one.to_pylist(), two.to_pylist(), strict=True)
+        pairs = zip(python_values(one), python_values(two), strict=True)
         return np.fromiter((same(a, b) for a, b in pairs), bool, len(one))
     equal = pc.fill_null(pc.equal(one, two), False)
     if pa.types.is_floating(kind):

@@ -16,13 +16,14 @@ import base64
 import importlib
 import math
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from omnigraph.arguments import checked
 from omnigraph.errors import EngineUnavailableError, InvalidArgumentError
+from omnigraph.model.temporal import iso, python_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,12 +80,14 @@ class Result:
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows as Python values by column name."""
-        found: list[dict[str, Any]] = self.to_arrow().to_pylist()
-        return found
+        return python_rows(self.to_arrow())
 
     def to_pandas(self) -> Any:
-        _module("pandas")
-        return self.to_arrow().to_pandas()
+        pandas = _module("pandas")
+        try:
+            return self.to_arrow().to_pandas()
+        except (OverflowError, ValueError):  # a date outside the calendar
+            return pandas.DataFrame(self.rows(), columns=list(self.columns))
 
     def to_polars(self) -> Any:
         return _module("polars").from_arrow(self.to_arrow())
@@ -115,7 +118,7 @@ class Result:
         table = self.to_arrow()
         shown = [
             {name: plain_value(item) for name, item in row.items()}
-            for row in table.slice(0, _ROWS_SHOWN).to_pylist()
+            for row in python_rows(table.slice(0, _ROWS_SHOWN))
         ]
         rows = f"{table.num_rows} row{'' if table.num_rows == 1 else 's'}"
         first = f", the first {_ROWS_SHOWN} are shown" if table.num_rows > _ROWS_SHOWN else ""
@@ -147,10 +150,8 @@ def plain_value(value: Any) -> Any:
 
 
 def _plain_compound(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%dT%H:%M:%S}.{value.microsecond // 1000:03d}Z"
     if isinstance(value, date):
-        return value.isoformat()
+        return iso(value)
     if isinstance(value, dict):
         return {name: plain_value(item) for name, item in value.items()}
     if isinstance(value, bytes):

@@ -23,6 +23,7 @@ from omnigraph.history.refs import MAIN
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN, EdgeType, NodeType
 from omnigraph.model.change import EVERYTHING, ChangeFilter
 from omnigraph.model.snapshot import Snapshot
+from omnigraph.model.temporal import python_rows
 from omnigraph.operations.changes import Baseline, baseline
 from omnigraph.operations.context import Context
 from omnigraph.operations.merging.resolutions import plain
@@ -55,7 +56,7 @@ def records(
         opened = open_table(root.location, version)
         columns = [name for name in logical_schema(table).names if name in opened.schema.names]
         for batch in opened.scan(columns, batch_rows=_BATCH, whole_blobs=True):
-            yield from (_record(table, row) for row in batch.to_pylist())
+            yield from (_record(table, row) for row in python_rows(batch))
 
 
 def terminal(captured: Baseline) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from omnigraph.errors import InvalidArgumentError, LimitExceededError
+from omnigraph.operations.dataframes import from_pandas, open_stream
 
 MOST_BYTES = 256 << 20
 _LINES = frozenset({".jsonl", ".ndjson", ".json"})
@@ -183,8 +184,9 @@ def _read_file(path: Path, type_name: str | None, most: int) -> Part:
             from pyarrow import feather
 
             return Columns(feather.read_table(path), _required(type_name))
-    except OSError as error:
-        raise InvalidArgumentError(f"The file {path} cannot be read: {error}.") from error
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InvalidArgumentError(f"The file {path} cannot be read: {reason}.") from error
     raise InvalidArgumentError(
         f"The file {path} is of no kind that can be ingested.",
         hint=f"Kinds are told by their endings: {', '.join(sorted(_LINES | _ARROW))}, .parquet. "
@@ -202,9 +204,9 @@ def _as_arrow(data: Any, most: int) -> pa.Table | None:
     module = type(data).__module__.partition(".")[0]
     if module == "pandas" and hasattr(data, "columns"):
         # Not through the stream below: that would keep NaN, which in a frame means nothing.
-        return pa.Table.from_pandas(data, preserve_index=False)
+        return from_pandas(data)
     if hasattr(data, "__arrow_c_stream__"):
-        return _read_batches(pa.RecordBatchReader.from_stream(data), most)
+        return _read_batches(open_stream(data), most)
     return None
 
 

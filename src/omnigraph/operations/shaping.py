@@ -22,6 +22,7 @@ from omnigraph import progress
 from omnigraph.errors import TypeNotFoundError, Violation
 from omnigraph.model.catalog import ID_COLUMN, Catalog, EdgeType
 from omnigraph.operations.inputs import Columns, Lines, Part, Records, refuse_more
+from omnigraph.plan.buffers import sound_rows
 from omnigraph.plan.checks import TYPE, TableType, check_rows
 from omnigraph.plan.envelopes import BLOCK_BYTES, read_blocks
 from omnigraph.plan.findings import Findings, Origin
@@ -94,7 +95,8 @@ class _Shaper:
         table = find_type(self._catalog, part.type_name)
         first, self._records = self._records, self._records + part.rows.num_rows
         origin = Origin(np.arange(first, self._records))
-        self._add_rows(table, with_named_ends(table, part.rows), origin)
+        rows, good = sound_rows(table.name, part.rows, origin, self._findings)
+        self._add_rows(table, with_named_ends(table, rows), origin.take(good))
 
     def _add_lines(self, part: Lines, *, numbered: bool) -> None:
         start, total = self._records, len(part.data)

@@ -30,8 +30,10 @@ from omnigraph.model.catalog import (
     NodeType,
     Property,
 )
+from omnigraph.model.temporal import RANGE as CALENDAR
+from omnigraph.model.temporal import has_outside, outside, python_values
 from omnigraph.model.types import STRING, Kind, ValueType
-from omnigraph.plan.columns import to_column
+from omnigraph.plan.columns import combined, to_column
 from omnigraph.plan.findings import Findings, Numbers, Origin, shown
 
 TableType: TypeAlias = NodeType | EdgeType
@@ -159,6 +161,8 @@ class _Checker:
         for item in self._table.properties:
             if item.type.enum:
                 self._check_enum(item, rows.column(item.column))
+            if (item.type.item or item.type.kind) in (Kind.DATE, Kind.DATETIME):
+                self._check_calendar(item, rows.column(item.column))
         if isinstance(self._table, NodeType):
             self._check_ranges(self._table, rows)
             self._check_patterns(self._table, rows)
@@ -169,6 +173,18 @@ class _Checker:
         wrong = pc.and_(pc.is_valid(column), pc.invert(known))
         listed = ", ".join(allowed[:10]) + (", …" if len(allowed) > 10 else "")
         self._report(item, column, wrong, ENUM, f"must be one of {listed}")
+
+    def _check_calendar(self, item: Property, column: Column) -> None:
+        """No date or time outside the calendar; values from outside were checked before."""
+        if item.type.kind is not Kind.LIST:
+            wrong = outside(column)
+        else:
+            items = pc.list_flatten(column)
+            if not has_outside(items):
+                return
+            bad = pc.list_parent_indices(column).filter(outside(items))
+            wrong = pc.is_in(pa.array(np.arange(len(column))), value_set=combined(bad))
+        self._report(item, column, wrong, RANGE, f"must be in {CALENDAR}")
 
     def _check_ranges(self, table: NodeType, rows: pa.Table) -> None:
         for rule in table.ranges:
@@ -198,7 +214,7 @@ class _Checker:
                 f"{item.name} {must}",
                 self._table.name,
                 item.name,
-                shown(column[row].as_py()),
+                shown(python_values(column.slice(row, 1))[0]),
             ),
         )
 

@@ -6,7 +6,7 @@ which rows are wrong and why.
 Guarantees: what comes out has the property's Arrow type; a row that does not fit is null and is
 reported; nothing is accepted that `values.read_value` would refuse, save that whole numbers may
 come as floats (a frame with gaps has no other way to hold them) and that a moment at midnight may
-stand for a date.
+stand for a date. Columns were found safe to read before (`buffers`).
 Deliberately absent: rules of the schema (`checks`).
 """
 
@@ -21,6 +21,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.model.references import STORED
+from omnigraph.model.temporal import (
+    FIRST_DAY,
+    FIRST_MS,
+    LAST_DAY,
+    LAST_MS,
+    has_outside,
+    is_temporal,
+    python_values,
+)
 from omnigraph.model.types import FLOAT_KINDS, INTEGER_KINDS, Kind, ValueType
 from omnigraph.plan.values import read_value
 
@@ -50,7 +59,7 @@ def to_column(
         return pa.nulls(len(array), type_.to_arrow()), []
     try:
         fast = _convert(array, type_)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         fast = None
     return (fast, []) if fast is not None else _value_by_value(array, type_)
 
@@ -61,7 +70,15 @@ def combined(column: pa.ChunkedArray | pa.Array) -> pa.Array:
         column = column.unify_dictionaries().combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # what combining gives for no chunks at all
             column = pa.array([], column.type)
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    return _decoded(column) if pa.types.is_dictionary(column.type) else column
+
+
+def _decoded(array: pa.DictionaryArray) -> pa.Array:
+    """Arrow has no way to decode a dictionary of views, so their texts are copied first."""
+    if pa.types.is_string_view(array.type.value_type):
+        words = array.dictionary.cast(pa.large_string())
+        array = pa.DictionaryArray.from_arrays(array.indices, words)
+    return array.dictionary_decode()
 
 
 def is_text(type_: pa.DataType) -> bool:
@@ -72,7 +89,7 @@ def is_text(type_: pa.DataType) -> bool:
 def _value_by_value(array: pa.Array, type_: ValueType) -> tuple[pa.Array, list[Misfit]]:
     misfits: list[Misfit] = []
     values: list[Any] = []
-    for row, value in enumerate(array.to_pylist()):
+    for row, value in enumerate(python_values(array)):
         try:
             values.append(None if value is None else read_value(type_, _loosened(value, type_)))
         except ValueError as error:
@@ -83,7 +100,7 @@ def _value_by_value(array: pa.Array, type_: ValueType) -> tuple[pa.Array, list[M
 
 def _loosened(value: Any, type_: ValueType) -> Any:
     """What a frame has no better type for."""
-    if type_.kind in INTEGER_KINDS and isinstance(value, float) and value.is_integer():
+    if type_.kind in _NUMBERED and isinstance(value, float) and value.is_integer():
         return int(value)
     if type_.kind is Kind.DATE and isinstance(value, datetime) and value.time() == time():
         return value.date()
@@ -125,9 +142,26 @@ def _to_bools(array: pa.Array) -> pa.Array | None:
     return array if pa.types.is_boolean(array.type) else None
 
 
+def _within_calendar(convert: Callable[[pa.Array], pa.Array | None]) -> Any:
+    """The conversion, unless a date is outside the calendar before or after it."""
+
+    def converted(array: pa.Array) -> pa.Array | None:
+        if is_temporal(array.type) and has_outside(array):
+            return None
+        found = convert(array)
+        return None if found is None or has_outside(found) else found
+
+    return converted
+
+
+@_within_calendar
 def _to_dates(array: pa.Array) -> pa.Array | None:
     if pa.types.is_date(array.type):
         return array.cast(pa.date32())
+    if pa.types.is_integer(array.type):
+        if not _between(array.cast(pa.int64()), FIRST_DAY, LAST_DAY):
+            return None
+        return array.cast(pa.int32()).cast(pa.date32())
     if pa.types.is_timestamp(array.type):
         days = array.cast(pa.date32())
         return days if _all(pc.equal(days.cast(array.type), array)) else None
@@ -136,7 +170,11 @@ def _to_dates(array: pa.Array) -> pa.Array | None:
     return None
 
 
+@_within_calendar
 def _to_datetimes(array: pa.Array) -> pa.Array | None:
+    if pa.types.is_integer(array.type):
+        moments = array.cast(pa.int64())
+        return moments.cast(_MILLISECONDS) if _between(moments, FIRST_MS, LAST_MS) else None
     if pa.types.is_date(array.type):
         return array.cast(pa.timestamp("ms")).cast(_MILLISECONDS)
     if is_text(array.type):
@@ -146,6 +184,10 @@ def _to_datetimes(array: pa.Array) -> pa.Array | None:
     if not pa.types.is_timestamp(array.type):
         return None
     return _cut_to_milliseconds(array)
+
+
+def _between(numbers: pa.Array, low: int, high: int) -> bool:
+    return _all(pc.and_(pc.greater_equal(numbers, low), pc.less_equal(numbers, high)))
 
 
 def _with_zone(text: pa.Array) -> pa.Array:
@@ -213,7 +255,9 @@ def _all(mask: pa.Array) -> bool:
     return bool(pc.all(mask, min_count=0).as_py())
 
 
-_LOOK_INSIDE = FLOAT_KINDS | {Kind.LIST, Kind.VECTOR, Kind.BLOB}
+_LOOK_INSIDE = FLOAT_KINDS | {Kind.LIST, Kind.VECTOR, Kind.BLOB, Kind.DATE, Kind.DATETIME}
+# Kinds that a whole number may stand for.
+_NUMBERED = INTEGER_KINDS | {Kind.DATE, Kind.DATETIME}
 
 _CONVERTERS: dict[Kind, Callable[[pa.Array], pa.Array | None]] = {
     Kind.STRING: _to_text,

@@ -1,32 +1,101 @@
-"""Cells of delimited text, brought to types that the row checks take.
+"""Delimited text: records split into cells, cells brought to types that the row checks take.
 
-CSV knows nothing but text. Numbers, booleans, lists and vectors are read here; everything else
-stays text and is read by the checks, as it would be from JSON.
+CSV knows nothing but text. Numbers, booleans, lists and vectors are read here, and dates that are
+given as numbers; everything else stays text and is read by the checks, as it would be from JSON.
 
-Guarantees: a cell is read the way a person would write it (`3`, `1.5`, `true`, `[1, 2]`); an empty
-cell is null, a quoted empty one an empty text; a cell that does not fit is reported, and its row is
-left out of what comes back.
-Deliberately absent: splitting bytes into cells.
+Guarantees: a cell is read the way a person would write it (`3`, `1.5`, `true`, `[1, 2]`): digits
+only, no `1_000` and no `0x10`; an empty cell is null, a quoted empty one an empty text; a cell that
+does not fit, or a record with too many or too few cells, is reported, and left out of what comes
+back.
+Deliberately absent: finding the ends of records (`csvrecords`).
 """
 
 from __future__ import annotations
 
-import json
+import csv
+import io
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as pacsv
 
-from omnigraph.errors import Violation
+from omnigraph.errors import InvalidDataError, Violation
+from omnigraph.model.strictjson import read_json
 from omnigraph.model.types import FLOAT_KINDS, INTEGER_KINDS, Kind, ValueType
 from omnigraph.plan.checks import TYPE, TableType
 from omnigraph.plan.columns import combined
+from omnigraph.plan.csvrecords import CSV, Stretch
 from omnigraph.plan.findings import Findings, Numbers, Origin, shown
 from omnigraph.plan.values import read_value
 
 _BOOLS = {"true": True, "false": False, "1": True, "0": False}
+_READ_BYTES = 1 << 20
+_DIGITS = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+_PLAIN_DIGITS = r"^-?[0-9]+$"
+_ANY_DIGITS = r"^\s*[+-]?[0-9]+\s*$"
+_DATES = frozenset({Kind.DATE, Kind.DATETIME})
+
+
+# Records.
+
+
+def read_header(record: bytes, delimiter: str, file: str | None) -> list[str]:
+    """The names of the columns, from the first record."""
+    try:
+        text = io.StringIO(record.decode("utf-8"), newline="")
+        return next(csv.reader(text, delimiter=delimiter, strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        violation = Violation(CSV, f"the header cannot be read: {error}", file=file)
+        raise InvalidDataError(f"{violation}.", violations=[violation]) from None
+
+
+def read_records(
+    type_name: str,
+    names: list[str],
+    stretch: Stretch,
+    delimiter: str,
+    origin: Origin,
+    findings: Findings,
+) -> tuple[pa.Table, Numbers]:
+    """Columns of text under these names; and the numbers of the records that have as many cells."""
+    wrong: dict[int, int] = {}
+
+    def skip(row: Any) -> str:
+        wrong[row.number - 1] = row.actual_columns
+        return "skip"
+
+    rows = pacsv.read_csv(
+        pa.BufferReader(stretch.data),
+        # Without threads: rows have numbers then, and nothing goes on behind our back.
+        pacsv.ReadOptions(
+            column_names=[str(place) for place in range(len(names))],
+            block_size=max(_READ_BYTES, stretch.longest + 2),
+            use_threads=False,
+        ),
+        pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip),
+        pacsv.ConvertOptions(
+            column_types={str(place): pa.string() for place in range(len(names))},
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            check_utf8=False,  # `buffers` does, and tells the row
+        ),
+    )
+    findings.add_rows(
+        np.array(sorted(wrong), np.int64),
+        origin,
+        lambda row: Violation(CSV, f"expected {len(names)} cells, found {wrong[row]}", type_name),
+    )
+    good = np.setdiff1d(np.arange(len(stretch.lines)), np.array(sorted(wrong), np.int64))
+    return rows.rename_columns(names), good
+
+
+# Cells.
 
 
 def read_cells(
@@ -53,7 +122,7 @@ def _read_column(
     findings: Findings,
     wrong: np.ndarray[Any, Any],
 ) -> pa.Array:
-    read = _reader(type_)
+    read = _READERS.get(type_.kind)
     array = combined(column)
     if read is None:
         return array
@@ -74,8 +143,15 @@ def _read_column(
 
 
 def _fast(array: pa.Array, type_: ValueType) -> pa.Array | None:
-    """Numbers at once, where Arrow reads every cell; it takes nothing that Python would refuse."""
-    if type_.kind not in INTEGER_KINDS | FLOAT_KINDS:
+    """Cells at once, where none of them needs a closer look."""
+    if type_.kind in _DATES:
+        # The checks read dates as text faster than this module would.
+        return None if _any(pc.match_substring_regex(array, _ANY_DIGITS)) else array
+    if type_.kind in INTEGER_KINDS:
+        # Arrow would also read 0x10.
+        if _any(pc.invert(pc.match_substring_regex(array, _PLAIN_DIGITS))):
+            return None
+    elif type_.kind not in FLOAT_KINDS:
         return None
     try:
         found = array.cast(type_.to_arrow())
@@ -86,28 +162,25 @@ def _fast(array: pa.Array, type_: ValueType) -> pa.Array | None:
     return found
 
 
-def _reader(type_: ValueType) -> Callable[[str], Any] | None:
-    if type_.kind in INTEGER_KINDS:
-        return _integer
-    if type_.kind in FLOAT_KINDS:
-        return _number
-    if type_.kind is Kind.BOOL:
-        return _bool
-    return _list if type_.kind in (Kind.LIST, Kind.VECTOR) else None
+def _any(mask: pa.Array) -> bool:
+    return bool(pc.any(mask, min_count=0).as_py())
 
 
 def _integer(text: str) -> int:
+    digits = text.strip()
+    if not _DIGITS.fullmatch(digits):
+        raise ValueError("expected a whole number")
     try:
-        return int(text)
-    except ValueError:
-        raise ValueError("expected a whole number") from None
+        return int(digits)
+    except ValueError:  # thousands of digits
+        raise ValueError("the number has too many digits") from None
 
 
 def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError("expected a number") from None
+    digits = text.strip()
+    if not _DECIMAL.fullmatch(digits):
+        raise ValueError("expected a number such as 1.5")
+    return float(digits)
 
 
 def _bool(text: str) -> bool:
@@ -117,8 +190,23 @@ def _bool(text: str) -> bool:
         raise ValueError("expected true or false") from None
 
 
+def _day(text: str) -> int | str:
+    """A number of days or milliseconds; anything else is left to `read_value`."""
+    return _integer(text) if _DIGITS.fullmatch(text.strip()) else text
+
+
 def _list(text: str) -> Any:
     try:
-        return json.loads(text)
+        return read_json(text)
     except ValueError:
         raise ValueError("expected a list such as [1, 2]") from None
+
+
+_READERS: dict[Kind, Callable[[str], Any]] = {
+    **dict.fromkeys(INTEGER_KINDS, _integer),
+    **dict.fromkeys(FLOAT_KINDS, _number),
+    **dict.fromkeys(_DATES, _day),
+    Kind.BOOL: _bool,
+    Kind.LIST: _list,
+    Kind.VECTOR: _list,
+}

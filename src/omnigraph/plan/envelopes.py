@@ -36,6 +36,7 @@ _READ_BYTES = 1 << 20
 _MOST_BEGINNINGS = 256
 _BEGINNING = re.compile(rb'\{\s*"(type|edge)"\s*:\s*"([^"\\]*)"')
 _NEWLINE, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
+_TEXT = pa.string()
 _BLANK = b" \t\r\n"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -228,7 +229,19 @@ def _column_type(table: TableType, name: str) -> pa.DataType:
 
 
 def _read_fast(table: TableType, text: pa.Array, read_bytes: int) -> pa.Table | None:
-    """Lines of one type through Arrow's reader; None when it refuses one of them."""
+    """Lines of one type through Arrow's reader, with dates as texts or as numbers throughout; None
+    when it refuses one of them."""
+    found = _read_by(_envelope_schema(table), text, read_bytes)
+    if found is None and any(_holds_dates(item.type) for item in table.properties):
+        found = _read_by(_envelope_schema(table, dates=pa.int64()), text, read_bytes)
+    return found
+
+
+def _holds_dates(type_: ValueType) -> bool:
+    return (type_.item or type_.kind) in (Kind.DATE, Kind.DATETIME)
+
+
+def _read_by(schema: pa.Schema, text: pa.Array, read_bytes: int) -> pa.Table | None:
     buffers = text.buffers()
     size = pa.Array.from_buffers(pa.int32(), len(text) + 1, [None, buffers[1]])[-1].as_py()
     try:
@@ -236,7 +249,7 @@ def _read_fast(table: TableType, text: pa.Array, read_bytes: int) -> pa.Table | 
             pa.BufferReader(buffers[2].slice(0, size)),
             read_options=pj.ReadOptions(block_size=read_bytes),
             parse_options=pj.ParseOptions(
-                explicit_schema=_envelope_schema(table),
+                explicit_schema=schema,
                 newlines_in_values=False,
                 unexpected_field_behavior="error",
             ),
@@ -265,9 +278,9 @@ def _flattened(table: TableType, found: pa.Table) -> pa.Table:
 
 
 @lru_cache(maxsize=1024)
-def _envelope_schema(table: TableType) -> pa.Schema:
+def _envelope_schema(table: TableType, dates: pa.DataType = _TEXT) -> pa.Schema:
     fields = [pa.field(ID_COLUMN, pa.string())]
-    fields += [pa.field(item.name, _json_type(item.type)) for item in table.properties]
+    fields += [pa.field(item.name, _json_type(item.type, dates)) for item in table.properties]
     data = pa.field("data", pa.struct(fields))
     if isinstance(table, EdgeType):
         ends = [pa.field("from", pa.string()), pa.field("to", pa.string())]
@@ -275,20 +288,22 @@ def _envelope_schema(table: TableType) -> pa.Schema:
     return pa.schema([pa.field("type", pa.string()), data])
 
 
-def _json_type(type_: ValueType) -> pa.DataType:
+def _json_type(type_: ValueType, dates: pa.DataType) -> pa.DataType:
     """What to read a property as. Doubles are narrowed later, so that both ways round alike."""
     if type_.kind is Kind.VECTOR:
         return pa.list_(pa.float64())
     if type_.kind is Kind.LIST:
         assert type_.item is not None
-        return pa.list_(_json_scalar(type_.item))
-    return _json_scalar(type_.kind)
+        return pa.list_(_json_scalar(type_.item, dates))
+    return _json_scalar(type_.kind, dates)
 
 
-def _json_scalar(kind: Kind) -> pa.DataType:
+def _json_scalar(kind: Kind, dates: pa.DataType) -> pa.DataType:
     if kind in FLOAT_KINDS:
         return pa.float64()
-    if kind in (Kind.DATE, Kind.DATETIME, Kind.BLOB):
+    if kind in (Kind.DATE, Kind.DATETIME):
+        return dates
+    if kind is Kind.BLOB:
         return pa.string()
     return ValueType(kind).to_arrow()
 

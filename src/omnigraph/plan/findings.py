@@ -4,7 +4,7 @@ Rows that break a rule are found as masks over columns, a million at a time; onl
 are turned into words.
 
 Guarantees: whatever the order of discovery, what is kept are the violations of the smallest record
-numbers, at most `MOST`; `total` counts every one. Two findings may be added up, so that parts of
+numbers, at most `most`; `total` counts every one. Two findings may be added up, so that parts of
 an input can be checked apart (in tasks of a cluster, say).
 Deliberately absent: the rules.
 """
@@ -74,9 +74,10 @@ class Origin:
 
 
 class Findings:
-    """Violations found so far."""
+    """Violations found so far. `most`: how many are kept in full."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST) -> None:
+        self.most = most
         self.total = 0
         self.by_rule: Counter[str] = Counter()
         self._kept: list[Violation] = []
@@ -87,7 +88,7 @@ class Findings:
     @property
     def violations(self) -> tuple[Violation, ...]:
         """What was kept, by record."""
-        return tuple(sorted(self._kept, key=_place)[:MOST])
+        return tuple(sorted(self._kept, key=_place)[: self.most])
 
     def add(self, violation: Violation) -> None:
         self.total += 1
@@ -98,7 +99,7 @@ class Findings:
         self, rows: Numbers | Sequence[int], origin: Origin, describe: Callable[[int], Violation]
     ) -> None:
         """One violation for each row number; `rows` ascend."""
-        described = [located(describe(int(row)), origin, int(row)) for row in rows[:MOST]]
+        described = [located(describe(int(row)), origin, int(row)) for row in rows[: self.most]]
         self._count(described, len(rows))
 
     def add_each(self, rows: Numbers | Sequence[int], origin: Origin, violation: Violation) -> None:
@@ -107,7 +108,7 @@ class Findings:
 
     def add_apart(self, count: int, describe: Callable[[int], Violation]) -> None:
         """Violations that belong to no record of the input."""
-        self._count([describe(place) for place in range(min(count, MOST))], count)
+        self._count([describe(place) for place in range(min(count, self.most))], count)
 
     def merge(self, other: Findings) -> None:
         self.total += other.total
@@ -116,7 +117,7 @@ class Findings:
 
     def moved(self, records: int) -> Findings:
         """The same findings, so many records further into a larger input."""
-        moved = Findings()
+        moved = Findings(self.most)
         moved.total = self.total
         moved.by_rule = self.by_rule.copy()
         moved._kept = [
@@ -137,8 +138,8 @@ class Findings:
 
     def _keep(self, violations: Iterable[Violation]) -> None:
         self._kept.extend(violations)
-        if len(self._kept) > 10 * MOST:
-            self._kept = sorted(self._kept, key=_place)[:MOST]
+        if len(self._kept) > 10 * self.most:
+            self._kept = sorted(self._kept, key=_place)[: self.most]
 
 
 def located(violation: Violation, origin: Origin, row: int) -> Violation:

@@ -61,7 +61,12 @@ def _spelled(column: pa.ChunkedArray) -> pa.Array:
     """Ends may be given as typed keys; an id is the spelling of one."""
     array = combined(column)
     spellable = not (pa.types.is_nested(array.type) or pa.types.is_binary(array.type))
-    return array if is_text(array.type) or not spellable else canonical_column(array)
+    if is_text(array.type) or not spellable:
+        return array
+    try:
+        return canonical_column(array)
+    except pa.ArrowException:  # no type of a key: the row checks say so
+        return array
 
 
 def _completed(given: pa.Array) -> pa.Array:

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from omnigraph.model.catalog import ID_COLUMN, EdgeType, NodeType
 from omnigraph.model.conflict import ConflictKind, MergeConflict, Side
 from omnigraph.model.equality import same, same_row
+from omnigraph.model.temporal import python_rows
 
 Row = dict[str, Any]
 
@@ -268,7 +269,7 @@ def _pairs(
 
 def _rows(table: pa.Table, ids: pa.Array) -> dict[str, Row]:
     chosen = table.filter(pc.is_in(table.column(ID_COLUMN), ids))
-    return {row[ID_COLUMN]: row for row in chosen.to_pylist()}
+    return {row[ID_COLUMN]: row for row in python_rows(chosen)}
 
 
 def _rows_without(table: pa.Table, ids: pa.Array) -> pa.Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import io
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 import orjson
@@ -18,6 +18,7 @@ import pyarrow.csv as pacsv
 
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN, EdgeType
 from omnigraph.model.references import address_of
+from omnigraph.model.temporal import iso, python_values
 from omnigraph.model.types import Kind
 from omnigraph.plan.checks import TableType, system_columns
 from omnigraph.plan.columns import combined
@@ -72,7 +73,7 @@ def to_lines(table: TableType, rows: pa.Table) -> bytes:
 
 
 def _json_column(column: pa.Array, kind: Kind) -> list[Any]:
-    values: list[Any] = column.to_pylist()
+    values = python_values(column)
     if kind is Kind.BLOB:
         return [None if v is None else _blob(v) for v in values]
     if kind in (Kind.DATETIME, Kind.LIST):
@@ -81,10 +82,8 @@ def _json_column(column: pa.Array, kind: Kind) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%dT%H:%M:%S}.{value.microsecond // 1000:03d}Z"
     if isinstance(value, date):
-        return value.isoformat()
+        return iso(value)
     if isinstance(value, bytes):
         return _blob(value)
     return [_plain(item) for item in value] if isinstance(value, list) else value
@@ -110,7 +109,7 @@ def to_delimited(table: TableType, rows: pa.Table, *, header: bool = True) -> by
 
 def _text_column(column: pa.Array) -> pa.Array:
     texts = []
-    for value in column.to_pylist():
+    for value in python_values(column):
         plain = _plain(value)
         texts.append(orjson.dumps(plain).decode() if isinstance(plain, list) else plain)
     return pa.array(texts, pa.string())

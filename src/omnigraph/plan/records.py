@@ -13,7 +13,6 @@ Deliberately absent: constraints, and properties that are missing (`checks` sees
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -22,6 +21,7 @@ from typing import Any
 from omnigraph.errors import InvalidArgumentError, Violation
 from omnigraph.model.catalog import ID_COLUMN, Catalog, EdgeType
 from omnigraph.model.keys import canonical_scalar
+from omnigraph.model.strictjson import read_json
 from omnigraph.model.types import STRING
 from omnigraph.plan.checks import TYPE, UNKNOWN, TableType
 from omnigraph.plan.findings import shown
@@ -43,27 +43,13 @@ class Record:
     values: Mapping[str, Any]
 
 
-class _RefusedError(ValueError):
-    """Something in the JSON text itself that the standard parser would let pass."""
-
-
 def read_line(catalog: Catalog, line: bytes) -> Record | list[Violation]:
     """The record on a line, or everything that is wrong with it."""
     try:
-        value = json.loads(
-            line.decode("utf-8"),
-            object_pairs_hook=_distinct,
-            parse_constant=_refuse_constant,
-        )
+        value = read_json(line.decode("utf-8"))
     except UnicodeDecodeError as error:
         return [Violation(JSON, f"byte {error.start + 1} of the line is not valid UTF-8")]
-    except json.JSONDecodeError as error:
-        return [Violation(JSON, _syntax(error))]
-    except _RefusedError as error:
-        return [Violation(JSON, str(error))]
-    except RecursionError:
-        return [Violation(JSON, "the value is nested too deeply")]
-    except ValueError as error:  # an integer of thousands of digits
+    except ValueError as error:
         return [Violation(JSON, str(error))]
     return read_envelope(catalog, value)
 
@@ -164,24 +150,3 @@ def read_end(catalog: Catalog, edge: EdgeType, column: str, value: Any) -> str:
             except InvalidArgumentError as error:
                 raise ValueError(error.message) from None
     return str(read_value(STRING, value))
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        seen: set[str] = set()
-        for name, _ in pairs:
-            if name in seen:
-                raise _RefusedError(f"the member {shown(name)!r} occurs twice in one object")
-            seen.add(name)
-    return found
-
-
-def _refuse_constant(name: str) -> Any:
-    raise _RefusedError(f"{name} is not JSON")
-
-
-def _syntax(error: json.JSONDecodeError) -> str:
-    if error.msg == "Extra data":
-        return f"there is more than one value on the line, from column {error.colno} on"
-    return f"{error.msg[0].lower()}{error.msg[1:]} (column {error.colno})"

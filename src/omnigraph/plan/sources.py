@@ -208,8 +208,14 @@ def _parse_rule(item: Any) -> Rule:
     named = {name: item[name] for name in ("file", key, "delimiter") if item.get(name) is not None}
     if not all(isinstance(text, str) for text in named.values()) or key not in named:
         raise _bad(f"`file`, `{key}` and `delimiter` are texts", item)
+    if not _is_delimiter(named.get("delimiter", ",")):
+        raise _bad("`delimiter` is one ASCII character, and neither a quote nor a line end", item)
     pairs = tuple((str(column), prop) for column, prop in columns.items())
     return Rule(named.get("file", "*"), named[key], key == "edge", pairs, named.get("delimiter"))
+
+
+def _is_delimiter(text: str) -> bool:
+    return len(text) == 1 and text.isascii() and text not in '"\r\n\0'
 
 
 def _is_name(value: Any) -> bool:

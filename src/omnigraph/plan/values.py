@@ -5,8 +5,9 @@
 This is the reference for what an input may hold: the fast ways over whole columns accept nothing
 that it refuses and give the same values.
 
-Guarantees: integers are exact; numbers are finite; dates and times are ISO 8601, a time without a
-zone is UTC and is cut to milliseconds; blobs are bytes, `base64:…` or an address where the bytes
+Guarantees: integers are exact; numbers are finite; dates and times are ISO 8601, or whole numbers:
+days and milliseconds since 1970-01-01; they are in the calendar (`model.temporal`), a time without
+a zone is UTC and is cut to milliseconds; blobs are bytes, `base64:…` or an address where the bytes
 lie; texts are valid Unicode. A value of another type is never converted: 3.0 is no integer and "3"
 no number.
 Deliberately absent: null, which only the property as a whole can allow, and constraints.
@@ -23,6 +24,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 from omnigraph.model.references import as_given, given_reference
+from omnigraph.model.temporal import RANGE, day, moment
 from omnigraph.model.types import INTEGER_KINDS, Kind, ValueType
 
 INTEGER_BOUNDS: dict[Kind, tuple[int, int]] = {
@@ -42,6 +44,8 @@ _DATETIME = re.compile(
     r"(?:(Z)|([+-])(\d\d):?(\d\d))?",
     re.ASCII,
 )
+# How ISO 8601 writes years beyond four digits, and `temporal` dates that no graph should hold.
+_FAR = re.compile(r"[+-]\d{4,}-\d\d-\d\d(T.*)?", re.ASCII)
 
 
 def read_value(type_: ValueType, value: Any) -> Any:
@@ -124,41 +128,50 @@ def _bool(value: Any) -> bool:
 def _date(value: Any) -> date:
     if isinstance(value, date) and not isinstance(value, datetime):
         return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return day(value)
     if not isinstance(value, str):
         raise _wrong(Kind.DATE, value)
     if not _DATE.fullmatch(value):
+        _refuse_far(value)
         raise ValueError("expected a date such as 2024-01-31")
     return _calendar(value)
+
+
+def _refuse_far(text: str) -> None:
+    if _FAR.fullmatch(text):
+        raise ValueError(f"{text[:40]} is outside {RANGE}")
 
 
 def _calendar(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise ValueError("there is no such date") from None
+        raise ValueError(f"there is no such date; dates go from {RANGE}") from None
 
 
 def _datetime(value: Any) -> datetime:
     if isinstance(value, datetime):
-        moment = value
-    elif isinstance(value, str):
-        moment = _parse_datetime(value)
-    else:
-        raise _wrong(Kind.DATETIME, value)
-    return _to_milliseconds(moment)
+        return _to_milliseconds(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return moment(value)
+    if isinstance(value, str):
+        return _to_milliseconds(_parse_datetime(value))
+    raise _wrong(Kind.DATETIME, value)
 
 
-def _to_milliseconds(moment: datetime) -> datetime:
+def _to_milliseconds(time: datetime) -> datetime:
     try:
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except OverflowError:
-        raise ValueError("there is no such time") from None
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+        raise ValueError(f"the time in UTC is outside {RANGE}") from None
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
 def _parse_datetime(text: str) -> datetime:
     found = _DATETIME.fullmatch(text)
     if found is None:
+        _refuse_far(text)
         raise ValueError("expected a time such as 2024-01-31T12:00:00Z")
     day, hour, minute, second, fraction, _, sign, zone_hour, zone_minute = found.groups()
     start = _calendar(day)
@@ -171,7 +184,7 @@ def _parse_datetime(text: str) -> datetime:
         clock = (int(hour or 0), int(minute or 0), int(second or 0), micro)
         return datetime(start.year, start.month, start.day, *clock, tzinfo=zone)
     except ValueError:
-        raise ValueError("there is no such time") from None
+        raise ValueError(f"there is no such time; times go from {RANGE}") from None
 
 
 def _blob(value: Any) -> bytes:

@@ -5,11 +5,11 @@ Guarantees: pure; braces inside strings and comments do not count.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 from omnigraph.errors import InvalidArgumentError
+from omnigraph.model.strictjson import read_json
 
 NAME = "shell"  # of a query that was typed without one
 
@@ -71,7 +71,7 @@ def read_arguments(text: str) -> dict[str, Any]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = read_json(text)
     except ValueError as error:
         raise InvalidArgumentError(f"The parameters are not JSON: {error}.") from error
     assert isinstance(value, dict)  # it begins with a brace
@@ -80,6 +80,6 @@ def _object(text: str) -> dict[str, Any]:
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text)
+        return read_json(text)
     except ValueError:
         return text

@@ -19,6 +19,7 @@ from omnigraph.engines.embedded.lookups import spelled
 from omnigraph.engines.embedded.view import Numbers, View
 from omnigraph.errors import Violation
 from omnigraph.model.catalog import ID_COLUMN, SRC_COLUMN, EdgeType
+from omnigraph.model.temporal import python_values
 from omnigraph.plan import breaches
 from omnigraph.plan.columns import combined
 from omnigraph.plan.constraints import (
@@ -104,7 +105,7 @@ def _report_pairs(
 
 
 def _taken(check: Unique, change: TableDelta, row: int, holder: str) -> Violation:
-    values = [change.rows.column(name)[row].as_py() for name in check.columns]
+    values = [python_values(change.rows.column(name).slice(row, 1))[0] for name in check.columns]
     return breaches.not_unique(check, values, holder)
 
 

@@ -84,7 +84,8 @@ def _bad_values(snapshot: Snapshot, table: NodeType | EdgeType) -> Iterator[str]
     columns = [item.column for item in table.properties]
     findings = Findings()
     for batch in open_table(snapshot.root, version).scan([ID_COLUMN, *columns]):
-        check_values(table, pa.Table.from_batches([batch]), Origin(), findings)
+        origin = Origin(ids=batch.column(ID_COLUMN).to_pylist())
+        check_values(table, pa.Table.from_batches([batch]), origin, findings)
     for violation in findings.violations[:_SHOWN]:
         yield str(violation)
     if findings.total > _SHOWN:

@@ -8,18 +8,20 @@ Deliberately absent: checks, and knowledge of other parts.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from omnigraph.engines.spark.splits import Split
 from omnigraph.errors import InvalidDataError, Violation
 from omnigraph.model.catalog import Catalog
+from omnigraph.plan.buffers import refuse_repeated, sound_rows
 from omnigraph.plan.checks import TableType
-from omnigraph.plan.delimited import read_cells
+from omnigraph.plan.csvrecords import Stretch, whole_records
+from omnigraph.plan.delimited import read_cells, read_header, read_records
 from omnigraph.plan.envelopes import BLOCK_BYTES, Block, Parsed, read_block
 from omnigraph.plan.findings import Findings, Origin
 from omnigraph.plan.identities import with_named_ends
@@ -28,6 +30,8 @@ from omnigraph.storage.inputs import open_input
 from omnigraph.storage.lance_inputs import scan_part
 
 BATCH_ROWS = 65_536
+# So many refused records of a block are kept, for those who set them aside.
+MOST_KEPT = 100_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -38,7 +42,8 @@ def read_split(catalog: Catalog, split: Split) -> Iterator[tuple[Block, bytes | 
         return
     table = catalog.table(split.how.table_id or 0)
     assert table is not None  # the driver chose it from this very catalog
-    for block in _read_columns(table, split):
+    read = _read_delimited if split.how.format is SourceFormat.CSV else _read_columns
+    for block in read(table, split):
         yield block, None
 
 
@@ -52,14 +57,25 @@ def _read_jsonl(catalog: Catalog, split: Split) -> Iterator[tuple[Block, bytes]]
 
 def text_blocks(split: Split) -> Iterator[bytes]:
     """Whole lines, about `BLOCK_BYTES` at a time."""
-    with open_input(split.file) as handle:
+    with open_input(split.file) as handle, _decompressed(handle, split) as source:
         if split.how.compression is None:
-            yield from lines_between(handle, split.start, split.end)
+            yield from lines_between(source, split.start, split.end)
         else:
-            with pa.CompressedInputStream(
-                pa.PythonFile(handle, "r"), split.how.compression
-            ) as stream:
-                yield from lines_between(stream, 0, None)
+            yield from lines_between(source, 0, None)
+
+
+@contextmanager
+def _decompressed(handle: Any, split: Split) -> Iterator[Any]:
+    """The content of a file, which may be compressed as a whole."""
+    if split.how.compression is None:
+        yield handle
+        return
+    try:
+        source = pa.PythonFile(handle, "r")
+        with pa.CompressedInputStream(source, split.how.compression) as stream:
+            yield stream
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(str(error).splitlines()[0], split) from error
 
 
 def lines_between(
@@ -99,25 +115,63 @@ def _not_empty(data: bytes, at: int) -> Iterator[bytes]:
         yield data
 
 
+# Delimited text.
+
+
+def _read_delimited(table: TableType, split: Split) -> Iterator[Block]:
+    delimiter, file = split.how.delimiter, _named(split)
+    names: list[str] | None = None
+    record = 0
+    for found in whole_records(_text(split), delimiter, file):
+        stretch: Stretch | None = found
+        if names is None:
+            names = read_header(found.first(), delimiter, file)
+            refuse_repeated(table.name, names, file)
+            stretch = found.without_first()
+        if stretch is None:
+            continue
+        count = len(stretch.lines)
+        origin = Origin(np.arange(record, record + count), stretch.lines, file)
+        findings = Findings(MOST_KEPT)
+        rows, good = read_records(table.name, names, stretch, delimiter, origin, findings)
+        parsed = _parsed(table, split, rows, origin.take(good), findings)
+        record += count
+        yield Block(parsed, findings, count, count)
+    if names is None:
+        raise _unreadable("the file is empty", split)
+
+
+def _text(split: Split) -> Iterator[bytes]:
+    """The bytes of a file, `BLOCK_BYTES` at a time."""
+    with open_input(split.file) as handle, _decompressed(handle, split) as source:
+        while data := bytes(source.read(BLOCK_BYTES)):
+            yield data
+
+
 # Columns.
 
 
 def _read_columns(table: TableType, split: Split) -> Iterator[Block]:
     record = 0
-    is_text = split.how.format is SourceFormat.CSV
     for batch in _batches(split):
-        rows = name_columns(pa.Table.from_batches([batch]), split.how.columns)
-        rows = with_named_ends(table, rows)
-        numbers = np.arange(record, record + rows.num_rows)
-        # A header is the first line; cells that span lines make later numbers too small.
-        origin = Origin(numbers, numbers + 2 if is_text else None, _named(split))
-        findings = Findings()
-        if is_text:
-            rows, good = read_cells(table, rows, origin, findings)
-            origin = origin.take(good)
+        origin = Origin(np.arange(record, record + batch.num_rows), None, _named(split))
+        findings = Findings(MOST_KEPT)
+        parsed = _parsed(table, split, pa.Table.from_batches([batch]), origin, findings)
         record += batch.num_rows
-        parsed = (Parsed(table, rows, origin),) if rows.num_rows else ()
         yield Block(parsed, findings, batch.num_rows, batch.num_rows)
+
+
+def _parsed(
+    table: TableType, split: Split, rows: pa.Table, origin: Origin, findings: Findings
+) -> tuple[Parsed, ...]:
+    """Rows under the names of properties, without those that cannot be read."""
+    rows, good = sound_rows(table.name, name_columns(rows, split.how.columns), origin, findings)
+    origin = origin.take(good)
+    rows = with_named_ends(table, rows)
+    if split.how.format is SourceFormat.CSV:
+        rows, good = read_cells(table, rows, origin, findings)
+        origin = origin.take(good)
+    return (Parsed(table, rows, origin),) if rows.num_rows else ()
 
 
 def _named(split: Split) -> str | None:
@@ -131,16 +185,20 @@ def _batches(split: Split) -> Iterator[pa.RecordBatch]:
             return
         with open_input(split.file) as handle:
             yield from _READERS[split.how.format](handle, split)
-    except pa.ArrowInvalid as error:
-        reason = str(error).splitlines()[0]
-        violation = Violation("file", f"the file cannot be read: {reason}", file=split.file)
-        raise InvalidDataError(f"{violation}.", violations=[violation]) from error
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(str(error).splitlines()[0], split) from error
+
+
+def _unreadable(reason: str, split: Split) -> InvalidDataError:
+    violation = Violation("file", f"the file cannot be read: {reason}", file=split.file)
+    return InvalidDataError(f"{violation}.", violations=[violation])
 
 
 def _parquet(handle: Any, split: Split) -> Iterator[pa.RecordBatch]:
-    file = pq.ParquetFile(handle)
-    groups = range(split.start, file.num_row_groups if split.end is None else split.end)
-    yield from file.iter_batches(batch_size=BATCH_ROWS, row_groups=list(groups))
+    # Without reading ahead: a thread that still reads when the program ends would abort it.
+    with pq.ParquetFile(handle, pre_buffer=False) as file:
+        groups = range(split.start, file.num_row_groups if split.end is None else split.end)
+        yield from file.iter_batches(batch_size=BATCH_ROWS, row_groups=list(groups))
 
 
 def _arrow(handle: Any, split: Split) -> Iterator[pa.RecordBatch]:
@@ -154,41 +212,4 @@ def _arrow(handle: Any, split: Split) -> Iterator[pa.RecordBatch]:
         yield from pa.ipc.open_stream(handle)
 
 
-def _csv(handle: Any, split: Split) -> Iterator[pa.RecordBatch]:
-    source = handle
-    if split.how.compression is not None:
-        source = pa.CompressedInputStream(pa.PythonFile(handle, "r"), split.how.compression)
-    with source:
-        names = _header(split)
-        yield from pacsv.open_csv(
-            source,
-            read_options=pacsv.ReadOptions(block_size=BLOCK_BYTES),
-            parse_options=pacsv.ParseOptions(
-                delimiter=split.how.delimiter, newlines_in_values=True
-            ),
-            convert_options=pacsv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                null_values=[""],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
-        )
-
-
-def _header(split: Split) -> list[str]:
-    """The names of the columns; every column is read as text."""
-    with open_input(split.file) as handle:
-        source = handle
-        if split.how.compression is not None:
-            source = pa.CompressedInputStream(pa.PythonFile(handle, "r"), split.how.compression)
-        with source:
-            reader = pacsv.open_csv(
-                source,
-                parse_options=pacsv.ParseOptions(
-                    delimiter=split.how.delimiter, newlines_in_values=True
-                ),
-            )
-            return list(reader.schema.names)
-
-
-_READERS = {SourceFormat.PARQUET: _parquet, SourceFormat.ARROW: _arrow, SourceFormat.CSV: _csv}
+_READERS = {SourceFormat.PARQUET: _parquet, SourceFormat.ARROW: _arrow}

@@ -9,7 +9,7 @@ Deliberately absent: other rows (`integrity`), and files.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from omnigraph.engines.spark.splits import Split
 from omnigraph.errors import Violation
 from omnigraph.model.catalog import ID_COLUMN, Catalog
 from omnigraph.model.result import plain_value
+from omnigraph.model.temporal import python_rows
 from omnigraph.plan.checks import TableType, check_rows
 from omnigraph.plan.envelopes import Block, Parsed
 from omnigraph.plan.findings import Findings, Numbers, Origin
@@ -160,10 +161,7 @@ class Shaper:
     def _refused(self, block: Block, data: bytes | None) -> list[Reject]:
         """Records that could not even be read, with their own text."""
         if data is None:
-            return [
-                Reject(v.record or 0, v.line, (_reason(v),), None)
-                for v in block.findings.violations
-            ]
+            return _rejects(block.findings.violations)
         numbers = [parsed.origin.lines for parsed in block.parsed]
         read = {int(line) for lines in numbers if lines is not None for line in lines}
         rejects, record = [], self.records
@@ -179,8 +177,18 @@ class Shaper:
         return rejects
 
 
+def _rejects(violations: Sequence[Violation]) -> list[Reject]:
+    """Violations of rows that have no text, by record."""
+    found: dict[int, Reject] = {}
+    for each in violations:
+        known = found.get(each.record or 0)
+        reasons = (*(known.reasons if known else ()), _reason(each))
+        found[each.record or 0] = Reject(each.record or 0, each.line, reasons, None)
+    return list(found.values())
+
+
 def _plain_row(data: pa.Table, row: int) -> dict[str, Any]:
-    values = data.slice(row, 1).to_pylist()[0]
+    (values,) = python_rows(data.slice(row, 1))
     return {name: plain_value(value) for name, value in values.items() if value is not None}
 
 

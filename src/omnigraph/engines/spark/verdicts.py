@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from omnigraph.engines.spark.absence import without
 from omnigraph.engines.spark.keys import CommittedKeys, KeyRange, StagedKeys, gathered, spelled
 from omnigraph.model.catalog import ID_COLUMN, SRC_COLUMN, Cardinality
+from omnigraph.model.temporal import python_rows
 from omnigraph.plan.columns import combined
 from omnigraph.plan.constraints import repeats
 from omnigraph.plan.findings import Numbers
@@ -140,7 +141,7 @@ class UniqueTask:
         with_graph = list(self._held(rows, keys, later))
         chosen = sorted([*with_input[: self.most], *with_graph[: self.most]])[: self.most]
         at = np.array([row for row, _ in chosen], np.int64)
-        held = rows.select(list(self.columns)).take(pa.array(at)).to_pylist()
+        held = python_rows(rows.select(list(self.columns)).take(pa.array(at)))
         values = tuple(tuple(row[name] for name in self.columns) for row in held)
         others = tuple(other for _, other in chosen)
         return Verdict(len(with_input) + len(with_graph), places[at], values, others)

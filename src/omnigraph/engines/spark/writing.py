@@ -22,6 +22,7 @@ from omnigraph.engines.spark.shaping import Reject, Shaped, Shaper, reject_line
 from omnigraph.engines.spark.splits import Split
 from omnigraph.errors import Violation
 from omnigraph.model.catalog import Catalog
+from omnigraph.model.temporal import python_rows
 from omnigraph.plan.findings import Numbers, Origin
 from omnigraph.storage.distributed import StagedFile, Target, write_rows
 from omnigraph.storage.inputs import write_output
@@ -174,7 +175,7 @@ def _dropped_rejects(
     for row in range(piece.rows.num_rows):
         reason = task.reasons.get((table.id, first + row))
         if reason is not None:
-            values = piece.rows.slice(row, 1).to_pylist()[0]
+            (values,) = python_rows(piece.rows.slice(row, 1))
             source = {"type" if table.kind == "node" else "edge": table.name, "data": values}
             yield Reject(piece.origin.record(row), piece.origin.line(row), (reason,), source)
 

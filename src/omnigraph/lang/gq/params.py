@@ -1,8 +1,9 @@
 """Check the values that a caller gives for a query's parameters, and bring them into shape.
 
 Values come from Python, from JSON or from a command line, so some spellings are accepted beside
-the type itself: ISO 8601 text for dates and times, whole numbers for floats, and decimal text for
-integers, because JSON readers lose digits of large ones.
+the type itself: ISO 8601 text for dates and times, or the days and milliseconds since 1970-01-01,
+whole numbers for floats, and decimal text for integers, because JSON readers lose digits of large
+ones.
 
 Guarantees: a value that comes back is of its declared type; every mistake is named at once, in
 one `InvalidArgumentError` whose `details["problems"]` say which parameter and why.
@@ -23,6 +24,7 @@ from omnigraph.ir.expr import Param
 from omnigraph.ir.query import Query
 from omnigraph.lang.diagnostics import suggest
 from omnigraph.lang.gq.check import rules
+from omnigraph.model import temporal
 from omnigraph.model.types import FLOAT_KINDS, INTEGER_KINDS, Kind, ValueType
 
 _DECIMAL = re.compile(r"-?[0-9]{1,20}\Z")
@@ -182,20 +184,33 @@ def _vector(value: Any, wanted: ValueType) -> list[float]:
 def _day(value: Any, wanted: ValueType) -> date:
     if isinstance(value, date) and not isinstance(value, datetime):
         return value
-    if isinstance(value, str):
-        try:
+    try:
+        if _is_number(value):
+            return temporal.day(operator.index(value))
+        if isinstance(value, str):
             return rules.parse_date(value)
-        except ValueError:
-            pass
+    except ValueError as error:
+        raise _outside(value, wanted, error) from None
     raise _wrong(value, wanted)
+
+
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def _outside(value: Any, wanted: ValueType, error: Exception) -> _Mismatch:
+    """Numbers have a range; a text is wrong as a whole."""
+    return _Mismatch("out_of_range", str(error)) if _is_number(value) else _wrong(value, wanted)
 
 
 def _instant(value: Any, wanted: ValueType) -> datetime:
     try:
+        if _is_number(value):
+            return temporal.moment(operator.index(value))
         if isinstance(value, datetime):
             return rules.normalize_datetime(value)
         if isinstance(value, str):
             return rules.parse_datetime(value)
-    except (ValueError, OverflowError):
-        pass
+    except (ValueError, OverflowError) as error:
+        raise _outside(value, wanted, error) from None
     raise _wrong(value, wanted)

@@ -25,6 +25,7 @@ from omnigraph.errors import Violation
 from omnigraph.model.catalog import ID_COLUMN, SRC_COLUMN, NodeType
 from omnigraph.model.conflict import ConflictKind, MergeConflict, Side
 from omnigraph.model.snapshot import Snapshot
+from omnigraph.model.temporal import python_rows
 from omnigraph.operations.merging.orphans import Steps
 from omnigraph.operations.merging.sides import Sides, other
 from omnigraph.operations.merging.tables import TableStep, changed_rows, deleted_ids
@@ -175,7 +176,7 @@ def _conflicts(delta: Delta, findings: Findings) -> Iterator[MergeConflict]:
 def _conflict(violation: Violation, change: TableDelta | None) -> MergeConflict:
     entity_id, image = None, None
     if change is not None and violation.record is not None:
-        row = change.rows.slice(violation.record, 1).to_pylist()[0]
+        (row,) = python_rows(change.rows.slice(violation.record, 1))
         entity_id = row.pop(ID_COLUMN)
         names = {item.column: item.name for item in change.table.properties}
         image = {names.get(key, key): value for key, value in row.items()}

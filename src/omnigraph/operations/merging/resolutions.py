@@ -19,14 +19,13 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from typing import Any
 
-import pyarrow as pa
-
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.model.catalog import DST_COLUMN, SRC_COLUMN, Catalog, EdgeType, NodeType
 from omnigraph.model.conflict import MergeConflict, Side
-from omnigraph.model.types import Kind
-from omnigraph.plan.columns import to_column
+from omnigraph.model.strictjson import read_json
+from omnigraph.model.types import STRING, Kind, ValueType
 from omnigraph.plan.merging import Resolution
+from omnigraph.plan.values import read_value
 
 DELETE = "delete"
 
@@ -99,8 +98,8 @@ def plain(value: Any) -> Any:
 
 def _entry(line: str, number: int) -> dict[str, Any]:
     try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        entry = read_json(line)
+    except ValueError as error:
         raise _refused(number, f"it is not JSON ({error})") from error
     if not isinstance(entry, dict):
         raise _refused(number, "it is not a JSON object")
@@ -119,7 +118,7 @@ def _resolution(decision: Any, table: NodeType | EdgeType, number: int) -> Resol
 
 def _value(table: NodeType | EdgeType, name: str, value: Any, number: int) -> Any:
     if isinstance(table, EdgeType) and name in (SRC_COLUMN, DST_COLUMN) and isinstance(value, str):
-        return value
+        return _typed(STRING, name, value, number)
     item = table.get(name)
     if item is None:
         raise _refused(number, f"{table.name} has no property {name!r}")
@@ -128,10 +127,14 @@ def _value(table: NodeType | EdgeType, name: str, value: Any, number: int) -> An
             return base64.b64decode(value, validate=True)
         except binascii.Error:
             raise _refused(number, f"{name}: it is not base64") from None
-    column, misfits = to_column(pa.array([value]), item.type)
-    if misfits:
-        raise _refused(number, f"{name}: {misfits[0].reason}")
-    return column[0].as_py()
+    return _typed(item.type, name, value, number)
+
+
+def _typed(type_: ValueType, name: str, value: Any, number: int) -> Any:
+    try:
+        return None if value is None else read_value(type_, value)
+    except ValueError as error:
+        raise _refused(number, f"{name}: {error}") from None
 
 
 def _refused(number: int, why: str) -> InvalidArgumentError:
