@@ -110,7 +110,8 @@ class _Cutter:
         if not self._is_strict(content, quotes) or (final and len(quotes) % 2):
             return self._step_through(final)
         # Every quote opens or closes: a line end after an even number of them ends a record.
-        return line_ends[np.searchsorted(quotes, line_ends) % 2 == 0]
+        outside: Numbers = np.searchsorted(quotes, line_ends) % 2 == 0
+        return np.compress(outside, line_ends)
 
     def _is_strict(self, content: Numbers, quotes: Numbers) -> bool:
         """Whether each first quote begins a field and each second one ends it; two quotes in a row
