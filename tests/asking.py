@@ -205,7 +205,7 @@ class Writer:
         kind = self.vars[near]
         if kind == "?":
             return ""
-        if kind == "Named" or rng.random() < 0.08:
+        if kind == "Named" or rng.random() < 0.12:
             return self._loose_traversal(near, kind)
         edge = rng.choice([e for e, ends in EDGES.items() if kind in ends])
         src, dst = EDGES[edge]
@@ -239,14 +239,20 @@ class Writer:
         return f"{word}{bounds} as ${name}"
 
     def _loose_traversal(self, near: str, kind: str) -> str:
-        """Over any edge, or an alternation, to a far end of several types."""
+        """Over any edge, or an alternation, to a far end of several types or of one."""
         far = self._fresh()
         self.vars[far] = "?"
         options = (
             ["_"] if kind in ("Company", "City") else ["_", "knows|worksAt", "worksAt|livesIn"]
         )
-        bounds = self.rng.choice(["", "", "{1,2}", "{2,3}"])
-        return f"${near} {self.rng.choice(options)}{bounds} ${far}"
+        bounds = self.rng.choice(["", "", "{1,2}", "{2,3}", "{1,3}", "{1,}"])
+        if bounds:
+            options += ["knows|worksAt|in", "worksAt|owns", "livesIn|in", "<-_", "<_>"]
+        label = ""
+        if bounds and self.rng.random() < 0.5:
+            self.vars[far] = self.rng.choice(["Person", "Company", "City", "Named"])
+            label = f"\n  ${far}: {self.vars[far]}"
+        return f"${near} {self.rng.choice(options)}{bounds} ${far}{label}"
 
     def _block(self, keyword: str) -> str:
         """`not { … }` or `optional { … }` around a small pattern on known variables."""

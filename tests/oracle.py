@@ -14,6 +14,8 @@ from datetime import UTC, date, datetime
 from itertools import chain
 from typing import Any
 
+from tests.textwalks import from_text
+
 from omnigraph.ir import expr as ir
 from omnigraph.ir.fold import contains, replace_parts
 from omnigraph.ir.query import Direction, OrderKey, Pattern, ReadQuery, Stage, Traversal
@@ -309,8 +311,12 @@ def answer(
     data: Mapping[str, Sequence[Row]],
     params: Mapping[str, Any],
     most: int | None = None,
+    text: str | None = None,
 ) -> list[dict[str, Any]]:
-    """The rows of a query, in order. `most`: give up when a pattern has more rows on the way."""
+    """The rows of a query, in order. `most`: give up when a pattern has more rows on the way.
+    `text`: take the edges of walks of several hops from there, not from the checker."""
+    if text is not None:
+        query = from_text(query, text, catalog)
     return Oracle(Graph(catalog, data), params, most).run(query)
 
 

@@ -113,6 +113,6 @@ def _question(
         try:
             query = gq.compile_query(text, catalog).query
             assert isinstance(query, ReadQuery)
-            return text, query, params, answer(query, catalog, data, params, MOST_ROWS)
+            return text, query, params, answer(query, catalog, data, params, MOST_ROWS, text)
         except (QueryError, TooManyRowsError):
             continue

@@ -96,4 +96,6 @@ def test_random_queries(number: int, spark: Any, tmp_path: Path) -> None:
         assert isinstance(query, ReadQuery)
         plan = plan_query(query, catalog, engine.statistics(snapshot))
         found = engine.run(plan, snapshot, params).rows()
-        assert_same_rows(found, answer(query, catalog, data, params), f"{text}\n{params}")
+        assert_same_rows(
+            found, answer(query, catalog, data, params, text=text), f"{text}\n{params}"
+        )

@@ -56,12 +56,14 @@ Embedder = Callable[[str, str | None, int], Sequence[float]]
 @checked
 @dataclass(frozen=True)
 class Options:
-    """How to run one query."""
+    """How to run one query. `rank_depth`: how many nodes of each of its rankings `rrf` looks at;
+    None for all of them."""
 
     limits: Limits = DEFAULT_LIMITS
     cancellation: Cancellation | None = None
     embed: Embedder | None = None
     profile: bool = False
+    rank_depth: int | None = 1000
 
 
 DEFAULT_OPTIONS = Options()

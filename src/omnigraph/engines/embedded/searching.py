@@ -27,6 +27,7 @@ from omnigraph.engines.expressions.searches import (
     fused,
     fusion_depth,
     fusion_k,
+    kept_rows,
     vector_of,
 )
 from omnigraph.ir.expr import (
@@ -70,7 +71,7 @@ class Ranking:
 
 def search(operator: Search, frame: Frame, run: Run) -> Frame:
     """The frame with a column for every score."""
-    keep = None if operator.keep is None else int(constant(operator.keep, run))
+    keep = kept_rows(operator.keep, run)
     found = list(frame.scores)
     for score in operator.scores:
         found.append((score, _values(score, frame, keep, run)))
@@ -87,7 +88,7 @@ def _ranking(
     score: VectorScore | TextScore | Fuse, frame: Frame, keep: int | None, run: Run
 ) -> Ranking:
     if isinstance(score, Fuse):
-        return _fused(score, frame, keep, run)
+        return _fused(score, frame, run)
     entities = frame.entities[score.property.var]
     if isinstance(score, VectorScore) and not is_constant(score.query):
         return _row_by_row(score, entities, frame, run)
@@ -163,6 +164,7 @@ def _hits(
     if not view.resident.has(physical[0]):
         return None
     rows = view.numbering.to_row_ids(numbers)
+    keep = None if keep is None or keep >= len(numbers) else keep
     run.bounds.scan(len(numbers))
     if isinstance(score, VectorScore):
         query = vector_of(score, view.type, run, run.options.embed)
@@ -228,8 +230,8 @@ def _matrix(vectors: pa.Array, rows: Array) -> Array:
     return flat.reshape(-1, width)
 
 
-def _fused(score: Fuse, frame: Frame, keep: int | None, run: Run) -> Ranking:
-    k, depth = fusion_k(score, run), fusion_depth(keep)
+def _fused(score: Fuse, frame: Frame, run: Run) -> Ranking:
+    k, depth = fusion_k(score, run), fusion_depth(run.options)
     found = _empty(frame.rows)
     ranks = [_ranking(part, frame, depth, run).ranks for part in score.rankings]
     found.scores[:] = fused(ranks, k)

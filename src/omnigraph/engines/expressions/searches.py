@@ -1,8 +1,8 @@
 """What search functions mean apart from finding anything: their constants, and fusion.
 
 Guarantees: both engines embed a text, cut a fused ranking and add its parts up in the same way.
-A fused ranking that is cut to its best rows looks `_DEPTH` times as deep into each of its parts, at
-least `_LEAST_DEPTH`.
+A fused ranking takes the best `Options.rank_depth` nodes of each of its parts, however many rows
+the query returns, so that its scores and their order do not depend on `limit`.
 Deliberately absent: indexes and tokens (`storage.search`), and how a text becomes a vector.
 """
 
@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omnigraph.engines.base import Embedder
+from omnigraph.engines.base import Embedder, Options
 from omnigraph.engines.expressions.evaluate import Given, constant
 from omnigraph.errors import EmbeddingError, InvalidArgumentError
 from omnigraph.ir.expr import Expr, Fuse, VectorScore
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.storage.search import DEFAULT_MAX_EDITS
 
-_DEPTH = 10
-_LEAST_DEPTH = 100
 _FUSED_DIGITS = 15
 
 
@@ -69,9 +67,21 @@ def fusion_k(score: Fuse, given: Given) -> Any:
     return k
 
 
-def fusion_depth(keep: int | None) -> int | None:
-    """How deep to look into the parts when only so many fused rows are kept."""
-    return None if keep is None else max(_LEAST_DEPTH, _DEPTH * keep)
+def fusion_depth(options: Options) -> int | None:
+    """How many nodes of each part have a rank; None for all."""
+    depth = options.rank_depth
+    if depth is not None and depth < 1:
+        raise InvalidArgumentError(
+            f"The rank depth is {depth}; it must be 1 or more, or None for no bound.",
+            argument="rank_depth",
+        )
+    return depth
+
+
+def kept_rows(keep: Expr | None, given: Given) -> int | None:
+    """How many of the best rows a search has to find; None for all."""
+    value = None if keep is None else constant(keep, given)
+    return None if value is None else int(value)
 
 
 def fused(ranks: Sequence[NDArray[Any]], k: Any) -> NDArray[np.float64]:

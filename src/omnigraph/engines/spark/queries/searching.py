@@ -5,8 +5,8 @@ through its index. What they find is joined to the rows of the match by id, so t
 the nodes of the match and no others.
 
 Guarantees: a node has one score and one rank per ranking, in however many rows it stands; ties are
-broken by id; a fused ranking that is cut to its best rows looks as deep into its parts as in the
-embedded engine.
+broken by id; a fused ranking looks as deep into its parts as in the embedded engine. How many rows
+are returned changes no score, so `Search.keep` is not needed here.
 Deliberately absent: vector indexes. Every vector is compared, so that neighbours are exact.
 """
 
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engines.expressions.evaluate import constant, evaluate, is_constant
+from omnigraph.engines.expressions.evaluate import evaluate, is_constant
 from omnigraph.engines.expressions.searches import fused, fusion_depth, fusion_k
 from omnigraph.engines.spark.queries.batches import BatchRows
 from omnigraph.engines.spark.queries.expanding import same
@@ -61,24 +61,23 @@ def looked_up(flow: Flow, predicates: Sequence[Expr], run: Run) -> Flow:
 
 def search(operator: Search, flow: Flow, run: Run) -> Flow:
     """The flow with a column for every score."""
-    keep = None if operator.keep is None else int(constant(operator.keep, run.given))
     for score in operator.scores:
-        flow, column = _column(flow, score, keep, run)
+        flow, column = _column(flow, score, run)
         layout = replace(flow.layout, scores=(*flow.layout.scores, (score, column)))
         flow = flow.on(flow.frame, layout)
     return flow.pruned(run)
 
 
-def _column(flow: Flow, score: Score, keep: int | None, run: Run) -> tuple[Flow, str]:
+def _column(flow: Flow, score: Score, run: Run) -> tuple[Flow, str]:
     if not isinstance(score, RankOf):
-        return _scored(flow, score, keep, run)
-    flow, column = _scored(flow, score.of, keep, run)
+        return _scored(flow, score, run)
+    flow, column = _scored(flow, score.of, run)
     return _ranked(flow, score.of, column, None, run)
 
 
-def _scored(flow: Flow, score: Ranked, keep: int | None, run: Run) -> tuple[Flow, str]:
+def _scored(flow: Flow, score: Ranked, run: Run) -> tuple[Flow, str]:
     if isinstance(score, Fuse):
-        return _fused(flow, score, keep, run)
+        return _fused(flow, score, run)
     if isinstance(score, VectorScore) and not is_constant(score.query):
         return _row_by_row(flow, score, run)
     return _found(flow, score, run)
@@ -156,11 +155,11 @@ def _alike(names: dict[str, str]) -> list[Column]:
     return [f.col(old).eqNullSafe(f.col(new)) for old, new in names.items()]
 
 
-def _fused(flow: Flow, score: Fuse, keep: int | None, run: Run) -> tuple[Flow, str]:
-    k, depth, name = fusion_k(score, run.given), fusion_depth(keep), run.fresh()
+def _fused(flow: Flow, score: Fuse, run: Run) -> tuple[Flow, str]:
+    k, depth, name = fusion_k(score, run.given), fusion_depth(run.options), run.fresh()
     places: list[str] = []
     for part in score.rankings:
-        flow, column = _scored(flow, part, None, run)
+        flow, column = _scored(flow, part, run)
         flow, place = _ranked(flow, part, column, depth, run)
         places.append(place)
         # Kept as a score, so that the next part does not prune it away.

@@ -4,32 +4,28 @@ The direction follows from the types at both ends: out if the left node is the e
 if it is the target. Where a variable may be of several types, the traversal is the union over
 them, and each variable is narrowed to the types that some edge can reach.
 
+A walk of several hops may pass through nodes of any type (`paths`), so it keeps every edge that
+lies on some way from the left types to the right types, also if it touches neither.
+
 Guarantees: narrowing only ever removes possibilities, so it ends; a variable that was bound
-outside the pattern is never narrowed.
+outside the pattern is never narrowed. Each walk is looked at again only when one of its ends was
+narrowed, so that long patterns cost little more than short ones.
 Deliberately absent: the order in which edges are walked.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import deque
 
 from omnigraph.ir.query import Direction, EdgeStep
 from omnigraph.lang.diagnostics import first_hint, offer
 from omnigraph.lang.gq import ast
+from omnigraph.lang.gq.check.paths import Option, Ways, ways
 from omnigraph.lang.gq.check.scope import Context, EdgeVar, NodeVar, Scope, Unknown
 from omnigraph.lang.gq.syntax.expressions import WORD_OPERATORS
 from omnigraph.model.catalog import EdgeType
 
 ANY = "_"
-
-
-class Option(NamedTuple):
-    """One way in which a traversal can be walked."""
-
-    edge: EdgeType
-    direction: Direction
-    src: str
-    dst: str
 
 
 class Walk:
@@ -40,6 +36,12 @@ class Walk:
         self.src = src
         self.dst = dst
         self.options = options
+        self.low, self.high = node.bounds or (1, 1)
+
+    def ways(self, scope: Scope) -> Ways:
+        """What is left of the walk between the types that both ends can have now."""
+        src, dst = _types(scope, self.src), _types(scope, self.dst)
+        return ways(self.options, src, dst, self.low, self.high)
 
     def steps(self) -> tuple[EdgeStep, ...]:
         found = {EdgeStep(option.edge.name, option.direction): None for option in self.options}
@@ -95,14 +97,15 @@ def options_for(
     """All ways to walk the edges between the types that both ends can have now."""
     src_types = _types(scope, src)
     dst_types = _types(scope, dst)
-    unbound = src_types is None and dst_types is None
-    found: list[Option] = []
-    for edge in edges:
-        for option in _orientations(node.direction, edge, unbound):
-            if _admits(src_types, option.src) and _admits(dst_types, option.dst):
-                found.append(option)
+    low, high = node.bounds or (1, 1)
+    oriented = [
+        option
+        for edge in edges
+        for option in _orientations(node.direction, edge, src_types, dst_types, several=high != 1)
+    ]
     if src == dst:
-        found = [option for option in found if option.src == option.dst]
+        oriented = [option for option in oriented if option.src == option.dst]
+    found = ways(oriented, src_types, dst_types, low, high).options
     if not found:
         _report_no_option(ctx, node, edges, src_types, dst_types)
     return found
@@ -113,11 +116,14 @@ def _types(scope: Scope, name: str) -> tuple[str, ...] | None:
     return var.types if isinstance(var, NodeVar) else None
 
 
-def _admits(types: tuple[str, ...] | None, wanted: str) -> bool:
-    return types is None or wanted in types
-
-
-def _orientations(mode: ast.EdgeDirection, edge: EdgeType, unbound: bool) -> list[Option]:
+def _orientations(
+    mode: ast.EdgeDirection,
+    edge: EdgeType,
+    src_types: tuple[str, ...] | None,
+    dst_types: tuple[str, ...] | None,
+    *,
+    several: bool,
+) -> list[Option]:
     source, target = edge.src_type, edge.dst_type
     out = Option(edge, Direction.OUT, source, target)
     back = Option(edge, Direction.IN, target, source)
@@ -125,9 +131,21 @@ def _orientations(mode: ast.EdgeDirection, edge: EdgeType, unbound: bool) -> lis
         return [back]
     if source == target:
         return [Option(edge, Direction.BOTH, source, target)] if mode == "both" else [out]
-    # Between different types the direction follows from the ends; with neither end known, an
-    # edge is walked as it was declared.
-    return [out] if unbound and mode == "derived" else [out, back]
+    if mode == "both":
+        return [out, back]
+    # Between different types the direction follows from the ends; an edge that touches neither end
+    # is walked as it was declared.
+    if several:
+        touching = [each for each in (out, back) if _touches(each, src_types, dst_types)]
+        return touching or [out]
+    return [out] if src_types is None and dst_types is None else [out, back]
+
+
+def _touches(
+    option: Option, src_types: tuple[str, ...] | None, dst_types: tuple[str, ...] | None
+) -> bool:
+    """Whether the option can be the first or the last hop of a walk between these types."""
+    return option.src in (src_types or ()) or option.dst in (dst_types or ())
 
 
 def _report_no_option(
@@ -169,22 +187,26 @@ def _edge_hint(ctx: Context, types: tuple[str, ...]) -> str | None:
 
 def narrow(ctx: Context, scope: Scope, walks: list[Walk]) -> None:
     """Remove what cannot be: types without a fitting edge, edges without fitting types."""
-    changed = True
-    while changed:
-        changed = False
-        for walk in walks:
-            kept = [
-                option
-                for option in walk.options
-                if _admits(_types(scope, walk.src), option.src)
-                and _admits(_types(scope, walk.dst), option.dst)
-            ]
-            if walk.options and not kept:
-                _report_conflict(ctx, scope, walk)
-            changed |= len(kept) < len(walk.options)
-            walk.options = kept
-            changed |= _restrict(scope, walk.src, [option.src for option in kept])
-            changed |= _restrict(scope, walk.dst, [option.dst for option in kept])
+    touching: dict[str, list[Walk]] = {}
+    for walk in walks:
+        for name in {walk.src, walk.dst}:
+            touching.setdefault(name, []).append(walk)
+    waiting = deque(walks)
+    queued = {id(walk) for walk in walks}
+    while waiting:
+        walk = waiting.popleft()
+        queued.discard(id(walk))
+        found = walk.ways(scope)
+        if walk.options and not found.options:
+            _report_conflict(ctx, scope, walk)
+        walk.options = found.options
+        for name, types in ((walk.src, found.src), (walk.dst, found.dst)):
+            if not _restrict(scope, name, types):
+                continue
+            for other in touching[name]:
+                if id(other) not in queued:
+                    queued.add(id(other))
+                    waiting.append(other)
 
 
 def _restrict(scope: Scope, name: str, types: list[str]) -> bool:
