@@ -142,7 +142,8 @@ def _pattern(pattern: Pattern, source: Operator, catalog: Catalog) -> Operator:
     predicates = [part for p in pattern.predicates for part in conjuncts(p)]
     scored = [p for p in predicates if scores_in(p)]
     late = _names_bound_late(pattern, bound_names(root))
-    early = [p for p in predicates if p not in scored and not names_in(p) & late]
+    plain = [p for p in predicates if not scores_in(p)]
+    early = [p for p in plain if not names_in(p) & late]
     if early:
         root = Filter(root, tuple(early))
     soon = [n for n in pattern.negations if not names_of_pattern(n) & late]
@@ -150,7 +151,7 @@ def _pattern(pattern: Pattern, source: Operator, catalog: Catalog) -> Operator:
         root = _negation(negation, root, catalog)
     for optional in pattern.optionals:
         root = _optional(optional, root, catalog)
-    rest = [p for p in predicates if p not in scored and p not in early]
+    rest = [p for p in plain if names_in(p) & late]
     if rest:
         root = Filter(root, tuple(rest))
     for negation in pattern.negations:

@@ -5,16 +5,18 @@
     found.rest       must still be tested on the rows that come back
 
 Guarantees: structured, never text; constants in the column's own type, so that an index on the
-column is used; storage never drops a row that the predicates would keep.
+column is used; storage never drops a row that the predicates would keep. What is handed over has
+a bounded size: Arrow writes each operand of a nested expression twice, so that the size doubles
+with every level. Equal tests of one column become one list, and what exceeds `_MOST_SIZE` is tested
+on rows.
 Deliberately absent: functions of columns, tests that storage words differently, and questions to
 unsigned columns, which Lance takes as text only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from operator import and_, or_
 from typing import Any
 
@@ -32,14 +34,20 @@ from omnigraph.ir.expr import (
     Expr,
     In,
     IsNull,
+    Literal,
     Not,
     Or,
     Property,
     StringOp,
     StringTest,
 )
+from omnigraph.model.types import Kind, ValueType
 from omnigraph.plan.coercion import fit, fit_options, mirrored
 
+# The largest expression that storage is asked, in leaves as Arrow writes them out: a balanced
+# conjunction of 32 comparisons.
+_MOST_SIZE = 1024
+_LIST = ValueType(Kind.LIST)
 _LAST_CHARACTER = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 
@@ -52,23 +60,52 @@ class Pushed:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """An Arrow expression; `exact` when it keeps no row too many."""
+    """An Arrow expression; `exact` when it keeps no row too many. `size` is its written size."""
 
     expression: Any
     exact: bool = True
+    size: int = 1
 
 
 def push(predicates: Sequence[Expr], view: TypeView, run: Run) -> Pushed:
     """Split predicates on one table into what storage decides and what is left to test."""
-    parts: list[Any] = []
-    rest: list[Expr] = []
-    for predicate in predicates:
-        part = _part(predicate, view, run)
-        if part is not None:
-            parts.append(part.expression)
-        if part is None or not part.exact:
-            rest.append(predicate)
-    return Pushed(reduce(and_, parts) if parts else None, tuple(rest))
+    found = [_part(predicate, view, run) for predicate in predicates]
+    taken = _affordable(found)
+    rest = tuple(
+        predicate
+        for predicate, part in zip(predicates, taken, strict=True)
+        if part is None or not part.exact
+    )
+    parts = [part for part in taken if part is not None]
+    return Pushed(_joined(and_, parts).expression if parts else None, rest)
+
+
+def _affordable(parts: Sequence[_Part | None]) -> list[_Part | None]:
+    """The first parts that together stay within the size that storage is asked; None for others."""
+    taken: list[_Part | None] = []
+    count, widest = 0, 1
+    for part in parts:
+        if part is not None and _joined_size(count + 1, max(widest, part.size)) <= _MOST_SIZE:
+            count, widest = count + 1, max(widest, part.size)
+            taken.append(part)
+        else:
+            taken.append(None)
+    return taken
+
+
+def _joined_size(count: int, widest: int) -> int:
+    """At most how large so many parts are in a balanced tree, whose levels double them each."""
+    return count * widest << (count - 1).bit_length()
+
+
+def _joined(op: Callable[[Any, Any], Any], parts: Sequence[_Part]) -> _Part:
+    """The parts joined in a balanced tree."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    left, right = _joined(op, parts[:middle]), _joined(op, parts[middle:])
+    expression = op(left.expression, right.expression)
+    return _Part(expression, left.exact and right.exact, 2 * (left.size + right.size))
 
 
 def _part(expr: Expr, view: TypeView, run: Run) -> _Part | None:
@@ -79,7 +116,9 @@ def _part(expr: Expr, view: TypeView, run: Run) -> _Part | None:
             return _any(expr, view, run)
         case Not():
             inner = _part(expr.item, view, run)
-            return _Part(~inner.expression) if inner is not None and inner.exact else None
+            if inner is None or not inner.exact or 2 * inner.size > _MOST_SIZE:
+                return None
+            return _Part(~inner.expression, size=2 * inner.size)
         case Compare():
             return _comparison(expr, view, run)
         case In():
@@ -96,22 +135,42 @@ def _part(expr: Expr, view: TypeView, run: Run) -> _Part | None:
 
 
 def _all(expr: And, view: TypeView, run: Run) -> _Part | None:
-    parts = [_part(item, view, run) for item in expr.items]
-    known = [part for part in parts if part is not None]
+    taken = _affordable([_part(item, view, run) for item in expr.items])
+    known = [part for part in taken if part is not None]
     if not known:
         return None
-    exact = len(known) == len(parts) and all(part.exact for part in known)
-    return _Part(reduce(and_, (part.expression for part in known)), exact)
+    joined = _joined(and_, known)
+    return joined if len(known) == len(taken) else replace(joined, exact=False)
 
 
 def _any(expr: Or, view: TypeView, run: Run) -> _Part | None:
-    parts = [_part(item, view, run) for item in expr.items]
-    known = [part for part in parts if part is not None]
-    if not known or len(known) < len(parts):
-        return None
-    return _Part(
-        reduce(or_, (part.expression for part in known)), all(part.exact for part in known)
-    )
+    taken = _affordable([_part(item, view, run) for item in _collected(expr, run)])
+    known = [part for part in taken if part is not None]
+    return _joined(or_, known) if known and len(known) == len(taken) else None
+
+
+def _collected(expr: Or, run: Run) -> list[Expr]:
+    """The items of a disjunction, in which equal tests of one property have become one list."""
+    options: dict[Property, list[Any]] = {}
+    rest: list[Expr] = []
+    for item in expr.items:
+        match item:
+            case Compare(op=CompareOp.EQ, left=Property() as here, right=there):
+                values = [constant(there, run)] if _takes_list(here, there) else None
+            case In(item=Property() as here, options=there):
+                values = (constant(there, run) or [None]) if _takes_list(here, there) else None
+            case _:
+                values = None
+        if values is None:
+            rest.append(item)
+        else:
+            options.setdefault(here, []).extend(values)
+    lists = [In(here, Literal(values, _LIST)) for here, values in options.items()]
+    return [*lists, *rest]
+
+
+def _takes_list(here: Property, there: Expr) -> bool:
+    return is_exact(here.type.kind) and is_constant(there)
 
 
 def _field(expr: Property, view: TypeView) -> Any | None:

@@ -143,7 +143,8 @@ def _tested(chain: _Chain, branches: list[Branch], context: Context) -> _Chain:
 
 def _filtered(chain: _Chain, predicates: tuple[Expr, ...], context: Context) -> _Chain:
     rows = chain.rows * context.all_of(predicates, ())
-    left = tuple(p for p in chain.predicates if p not in predicates)
+    done = {id(p) for p in predicates}
+    left = tuple(p for p in chain.predicates if id(p) not in done)
     return replace(chain, plan=Filter(chain.plan, predicates, rows), predicates=left, rows=rows)
 
 
@@ -192,7 +193,9 @@ def _joined(left: _Chain, right: _Chain, context: Context) -> _Chain:
             keys.append(key)
             used.append(predicate)
     rows = left.rows * right.rows * EQUAL ** len(keys)
-    open_left = tuple(p for p in left.predicates if p in right.predicates and p not in used)
+    closed = {id(p) for p in used}
+    there = {id(p) for p in right.predicates} - closed
+    open_left = tuple(p for p in left.predicates if id(p) in there)
     plan: Operator
     if isinstance(left.plan, Unit):
         plan = right.plan

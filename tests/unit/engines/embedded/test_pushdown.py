@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.graphs import Shape
 from tests.unit.engines.embedded.asked import SCHEMA, graph, people
@@ -96,3 +97,55 @@ def test_a_prefix_is_a_range_without_wildcards(snapshot: Snapshot) -> None:
     assert table.count(filter) == 10
     filter, _, table = pushed(snapshot, '$p.name starts_with "p_"')
     assert table.count(filter) == 0
+
+
+def written(snapshot: Snapshot, condition: str) -> int:
+    """The size of a filter as storage gets it."""
+    filter, _, table = pushed(snapshot, condition)
+    flat = pa.schema([field for field in table.schema if field.type.num_fields == 0])
+    return 0 if filter is None else len(bytes(filter.to_substrait(flat)))
+
+
+@pytest.mark.parametrize(
+    ("term", "joined"),
+    [
+        ("$p.age != #", " and "),
+        ("$p.age = #", " or "),
+        ("# = $p.age", " or "),
+        ("($p.age = # or $p.big < #)", " and "),
+        ("($p.age < # and $p.big != #)", " or "),
+        ("not ($p.age < # or $p.big != #)", " and "),
+        ('$p.name contains "a#"', " or "),
+        ("$p.age != #", "\n"),
+    ],
+)
+def test_18_17_what_storage_is_asked_does_not_explode(
+    snapshot: Snapshot, term: str, joined: str
+) -> None:
+    sizes = {
+        terms: written(snapshot, joined.join(term.replace("#", str(n)) for n in range(terms)))
+        for terms in (1, 12, 24, 48, 300)
+    }
+    assert max(sizes.values()) < 200_000, sizes  # 12 MB for 16 terms if nested one in another
+
+
+def test_18_17_nested_negations_do_not_explode(snapshot: Snapshot) -> None:
+    deep = "not (" * 25 + "$p.age = 7" + ")" * 25
+    assert written(snapshot, deep) < 1_000_000
+
+
+def test_18_17_equal_tests_of_one_column_become_a_list(snapshot: Snapshot) -> None:
+    condition = " or ".join(f'$p.name = "p{n:05d}"' for n in range(0, 100, 2))
+    filter, left, table = pushed(snapshot, condition)
+    assert left == 0
+    assert "name_idx" in index_of(table, filter)
+    assert table.read(["id"], filter=filter).num_rows == 50
+
+
+@pytest.mark.parametrize("terms", [5, 31, 33, 64, 200])
+def test_18_17_a_part_of_a_conjunction_never_drops_rows(snapshot: Snapshot, terms: int) -> None:
+    condition = " and ".join(f"$p.big != {n}" for n in range(terms))
+    filter, left, table = pushed(snapshot, condition)
+    found = table.read(["big"], filter=filter).column("big").to_pylist()
+    assert set(range(terms, 200)) <= set(found)
+    assert left == (terms > 32)

@@ -13,6 +13,7 @@ from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.check.scope import Context, Scope
 from omnigraph.lang.gq.check.stages import StageChecker
 from omnigraph.lang.gq.check.writes import check_statement
+from omnigraph.lang.gq.size import check_size
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.types import SCALAR_KINDS, Kind, ValueType
 
@@ -23,7 +24,9 @@ _SCALARS = {str(kind): kind for kind in SCALAR_KINDS}
 
 
 def check_query(node: ast.Query, catalog: Catalog, report: Report) -> irq.Query | None:
-    """The typed IR of a query, or nothing if it has a mistake."""
+    """The typed IR of a query, or nothing if it has a mistake. Raises `LimitExceededError` for a
+    query that is too large to be checked."""
+    check_size(node)
     ctx = Context(catalog, report, node)
     before = len(report.diagnostics)
     params = _check_params(ctx, node)
