@@ -99,7 +99,7 @@ def test_18_13_ways_are_those_that_listing_them_finds(seed: int) -> None:
     rng = random.Random(seed)
     names = [f"T{n}" for n in range(rng.randint(1, 4))]
     options = [
-        Option(EdgeType(n, f"E{n}", a, b), Direction.OUT, a, b)
+        Option(EdgeType(n, f"E{n}", (), src_type=a, dst_type=b), Direction.OUT, a, b)
         for n in range(rng.randint(1, 4))
         for a, b in [(rng.choice(names), rng.choice(names))]
     ]

@@ -18,6 +18,7 @@ from omnigraph.ir import query as irq
 from omnigraph.lang.diagnostics import offer
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.check import assign, rules
+from omnigraph.lang.gq.check.paths import Option
 from omnigraph.lang.gq.check.scope import (
     Context,
     EdgeVar,
@@ -30,7 +31,7 @@ from omnigraph.lang.gq.check.scope import (
     find_property,
 )
 from omnigraph.lang.gq.check.values import Values
-from omnigraph.lang.gq.check.walks import Option, Walk, narrow, options_for, resolve_edges
+from omnigraph.lang.gq.check.walks import Walk, narrow, options_for, resolve_edges
 from omnigraph.lang.gq.names import names_in, nodes_in
 from omnigraph.model.types import I64, Kind
 
