@@ -34,6 +34,7 @@ from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.commit import Commit, CommitKind, Proposal
 from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.operations.context import Context
+from omnigraph.storage.examining import unreadable_indexes
 from omnigraph.storage.indexing import IndexTask
 from omnigraph.storage.lines import owner_of
 from omnigraph.storage.locks import writer_lock
@@ -205,6 +206,7 @@ class _Run:
         self.tell = tell
         self.branch_id = read_branch(context.root, scope.branch).id
         self.shown: dict[int, TableUpkeep] = {}
+        self._checked: set[TableVersion] = set()
         self.commits: list[Commit] = []
 
     def carry_out(self) -> None:
@@ -256,6 +258,7 @@ class _Run:
         if owner == self.branch_id and has_uncovered_drift(self.root, version):
             return _Examined(table, None, replace(_nothing(table), skipped=DRIFTED))
         opened = open_table(self.root.location, version)
+        self._check_indexes(version)
         plan = plan_upkeep(table, opened, compact=compact)
         shown = replace(
             _nothing(table, len(opened.dataset.get_fragments())),
@@ -265,6 +268,13 @@ class _Run:
             columns=() if plan.layout.is_empty else tuple(sorted(plan.dropped)),
         )
         return _Examined(table, None if plan.is_empty else plan, shown)
+
+    def _check_indexes(self, version: TableVersion) -> None:
+        """Find the indexes whose files are lost or damaged: the plan builds them anew."""
+        if version not in self._checked:
+            self._checked.add(version)
+            for name, reason in unreadable_indexes(self.root.location, version).items():
+                log.warning("index is built anew", extra=logs.fields(index=name, cause=reason))
 
     def prepare(self, table: NodeType | EdgeType, plan: UpkeepPlan) -> Work:
         """Write the files that a table needs, beside whoever else is writing."""

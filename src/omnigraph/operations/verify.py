@@ -26,8 +26,19 @@ from omnigraph.history.resolve import Target, head_snapshot, resolve
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.operations.context import Context
-from omnigraph.storage.examining import content_problems, index_problems, shape_problems
+from omnigraph.storage.examining import (
+    content_problems,
+    index_problems,
+    shape_problems,
+    unreadable_indexes,
+)
+from omnigraph.storage.location import parse_location
 from omnigraph.storage.reading import check_readable, open_table
+
+_INDEX_HINT = (
+    "Run `omnigraph optimize`: it builds an index whose files are lost or damaged anew. Until then "
+    "reads and writes do without it. If the index stays wrong, write the table anew."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +161,9 @@ def _check_table(
         if not quick:
             for message in content_problems(opened):
                 found.add("table", where, message)
-            for message in index_problems(opened):
-                hint = "Drop the index by writing the table anew, and report this."
-                found.add("index", where, message, hint=hint)
+            unreadable = unreadable_indexes(parse_location(snapshot.root), version)
+            for message in index_problems(opened, unreadable):
+                found.add("index", where, message, hint=_INDEX_HINT)
     except OmniGraphError as error:
         found.add("table", where, f"it cannot be opened: {error.message}")
         return

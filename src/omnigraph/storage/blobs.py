@@ -35,12 +35,8 @@ class StoredBlob:
 
 def find_blob(table: Table, entity_id: str, column: str) -> tuple[bool, StoredBlob | None]:
     """Whether the entity exists, and its blob unless that is null."""
-    with translated("scan", table.version.path):
-        found = table.dataset.scanner(
-            columns=[ID_COLUMN, column, _UPDATED],
-            filter=pc.field(ID_COLUMN) == entity_id,
-            with_row_id=True,
-        ).to_table()
+    wanted = pc.field(ID_COLUMN) == entity_id
+    found = table.read([ID_COLUMN, column, _UPDATED], filter=wanted, with_row_id=True)
     if found.num_rows == 0:
         return False, None
     row = found.to_pylist()[0]

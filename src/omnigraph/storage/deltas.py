@@ -33,6 +33,7 @@ from omnigraph.storage.cells import read_whole, scan_whole
 from omnigraph.storage.descent import Meeting, Point, Span, meeting_of
 from omnigraph.storage.failures import translated
 from omnigraph.storage.holding import held
+from omnigraph.storage.indexhealth import filtered
 from omnigraph.storage.reading import open_dataset
 from omnigraph.storage.root import GraphRoot
 
@@ -123,13 +124,13 @@ def rows_by_id(
 ) -> pa.Table:
     """The rows of these entity ids that the version holds, with their row ids."""
     dataset = _open(root, version)
-    with translated("scan", dataset.uri):
-        return read_whole(
-            dataset,
-            _present(dataset, columns),
-            filter=pc.field(ID_COLUMN).isin(pa.array(ids, pa.string())),
-            with_row_id=True,
-        )
+    wanted = _present(dataset, columns)
+    chosen = pc.field(ID_COLUMN).isin(pa.array(ids, pa.string()))
+    return filtered(
+        dataset,
+        dataset.uri,
+        lambda options: read_whole(dataset, wanted, filter=chosen, with_row_id=True, **options),
+    )
 
 
 def take_rows(

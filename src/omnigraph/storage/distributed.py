@@ -29,6 +29,7 @@ from omnigraph.model.commit import StagedWrite
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.cells import BATCH_BYTES, scan_whole
 from omnigraph.storage.failures import translated
+from omnigraph.storage.indexhealth import filtered_batches
 from omnigraph.storage.lines import Prepared, line_path, new_path, open_line, writable_line
 from omnigraph.storage.location import Location
 from omnigraph.storage.reading import open_dataset
@@ -162,19 +163,25 @@ def scan_files(
 ) -> Iterator[pa.RecordBatch]:
     """Batches of some files of a committed version, in table order."""
     dataset = open_dataset(location, version)
-    with translated("scan", version.path):
-        options: dict[str, Any] = {
-            "filter": filter,
-            "fragments": [dataset.get_fragment(number) for number in files],
-            "with_row_address": with_address,
-            "scan_in_order": True,
-            "batch_size": _BATCH_ROWS if filter is None else None,
-            "batch_size_bytes": BATCH_BYTES,
-        }
+    asked: dict[str, Any] = {
+        "filter": filter,
+        "fragments": [dataset.get_fragment(number) for number in files],
+        "with_row_address": with_address,
+        "scan_in_order": True,
+        "batch_size": _BATCH_ROWS if filter is None else None,
+        "batch_size_bytes": BATCH_BYTES,
+    }
+
+    def batches(options: dict[str, Any]) -> Iterator[pa.RecordBatch]:
         if whole_blobs:
-            yield from scan_whole(dataset, columns, **options)
-            return
-        yield from dataset.scanner(columns=list(columns), **options).to_batches()
+            return scan_whole(dataset, columns, **asked, **options)
+        return iter(dataset.scanner(columns=list(columns), **asked, **options).to_batches())
+
+    if filter is not None:
+        yield from filtered_batches(dataset, version.path, batches)
+        return
+    with translated("scan", version.path):
+        yield from batches({})
 
 
 def _open(target: Target) -> Any:

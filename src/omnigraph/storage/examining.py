@@ -8,7 +8,7 @@ Deliberately absent: what the table should hold (`operations.verify`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,12 @@ import pyarrow.compute as pc
 from lance.query import MatchQuery
 
 from omnigraph.model.catalog import ID_COLUMN, EdgeType, NodeType
+from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.failures import translated
+from omnigraph.storage.indexhealth import damaged_indexes
 from omnigraph.storage.indexing import IndexCoverage, coverage
-from omnigraph.storage.reading import Table
+from omnigraph.storage.location import Location
+from omnigraph.storage.reading import Table, open_dataset
 from omnigraph.storage.schemas import physical_schema
 
 # So many values of a column are looked up with its index and without.
@@ -97,10 +100,19 @@ def content_problems(table: Table) -> Iterator[str]:
         yield f"reading it gives {read} rows instead of {table.rows}"
 
 
-def index_problems(table: Table) -> Iterator[str]:
-    """Indexes that hold more than the table does, or that do not find what is there. Vectors are
-    only counted: an index of them may miss some and be right."""
+def unreadable_indexes(location: Location, version: TableVersion) -> dict[str, str]:
+    """The indexes whose files are lost or damaged, and why; each is read to its end."""
+    return damaged_indexes(open_dataset(location, version, cached=False), version.path)
+
+
+def index_problems(table: Table, unreadable: Mapping[str, str]) -> Iterator[str]:
+    """Indexes that cannot be read, that hold more than the table does, or that do not find what
+    is there. Vectors are only counted: an index of them may miss some and be right."""
+    for name, reason in unreadable.items():
+        yield f"the index {name!r} cannot be read: {reason}"
     for index in coverage(table):
+        if index.name in unreadable:
+            continue
         if index.indexed_rows > table.rows:
             yield f"the index {index.name!r} holds {index.indexed_rows} rows of {table.rows}"
         if index.type.upper() == "BTREE" and table.rows:

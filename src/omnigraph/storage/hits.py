@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.storage import rowsets
+from omnigraph.storage.indexhealth import scan_options
 from omnigraph.storage.reading import ROW_ID, Table
 from omnigraph.storage.rowsets import RowIds
 
@@ -89,7 +90,7 @@ class Scope:
         """The arguments that restrict a Lance scan to these rows, before any ranking."""
         found: dict[str, Any] = {"prefilter": True}
         if self.filter is not None:
-            found["filter"] = self.filter
+            found |= {"filter": self.filter, **scan_options(self.table.dataset)}
         if self.allowed is not None:
             found["row_addr_allowlist"] = rowsets.encode(self.allowed)
         return found

@@ -30,6 +30,7 @@ from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.indexing import IndexKind, indexes_of
 from omnigraph.storage.analysis import TEXT_INDEX_OPTIONS
 from omnigraph.storage.failures import translated
+from omnigraph.storage.indexhealth import is_damaged, segments_of
 from omnigraph.storage.reading import Table
 from omnigraph.storage.vectors import vectors_of
 
@@ -125,14 +126,17 @@ def _task(
     existing = _existing(table.dataset, column, kind)
     missing = [f for f in sizes if existing is None or f not in existing.fragments]
     rows = sum(sizes[fragment] for fragment in missing)
-    if existing is not None and rows == 0:
+    damaged = existing is not None and is_damaged(existing.segments)
+    if existing is not None and rows == 0 and not damaged:
         return None
-    if existing is not None and _may_extend(existing, rows, sum(sizes.values())):
+    extends = existing is not None and not damaged
+    if existing is not None and extends and _may_extend(existing, rows, sum(sizes.values())):
         reason = f"{rows} of {sum(sizes.values())} rows are not covered"
         task = IndexTask(name, column, kind, existing.type, existing.name, rows, reason)
         task = replace(task, fragments=tuple(missing), extends=True)
     else:
         reason = "missing" if existing is None else "too much of the table is new to it"
+        reason = "its files are lost or damaged" if damaged else reason
         rows = sum(sizes.values())
         replaces = existing.segments if existing else ()
         chosen = _lance_type(table, column, kind, rows)
@@ -152,8 +156,7 @@ def _existing(dataset: Any, column: str, kind: IndexKind) -> _Existing | None:
         return None
     index = max(found, key=lambda candidate: int(candidate.num_rows_indexed))
     fragments: set[int] = set().union(*(segment.fragment_ids for segment in index.segments))
-    segments = tuple(str(segment.uuid) for segment in index.segments)
-    return _Existing(index.name, _type_name(index), segments, frozenset(fragments))
+    return _Existing(index.name, _type_name(index), segments_of(index), frozenset(fragments))
 
 
 def _kind_of(type_name: str) -> IndexKind | None:

@@ -34,6 +34,7 @@ from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.cells import read_whole, scan_whole
 from omnigraph.storage.failures import translated
 from omnigraph.storage.incarnation import known, refuse_replaced
+from omnigraph.storage.indexhealth import filtered, filtered_batches, is_damaged, segments_of
 from omnigraph.storage.location import Location, parse_location
 from omnigraph.storage.moving import check_home, forget_homes
 
@@ -55,6 +56,7 @@ class IndexInfo:
     column: str
     kind: str
     rows: int
+    segments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +110,21 @@ class Table:
     ) -> Iterator[pa.RecordBatch]:
         """Batches in table order; `_rowid` comes last when it is asked for. `read_ahead_bytes`
         bounds what is read before it is asked for."""
-        options = {"filter": filter, "with_row_id": with_row_id, "limit": limit}
-        with translated("scan", self.version.path):
+        asked = {"filter": filter, "with_row_id": with_row_id, "limit": limit}
+        asked["batch_size"] = batch_rows
+
+        def batches(options: dict[str, Any]) -> Iterator[pa.RecordBatch]:
             if whole_blobs:
-                yield from scan_whole(self._dataset, columns, batch_size=batch_rows, **options)
-                return
+                return scan_whole(self._dataset, columns, **asked, **options)
             ahead = {} if read_ahead_bytes is None else {"io_buffer_size": read_ahead_bytes}
-            scanner = self._dataset.scanner(
-                columns=list(columns), batch_size=batch_rows, **options, **ahead
-            )
-            yield from scanner.to_batches()
+            scanner = self._dataset.scanner(columns=list(columns), **asked, **ahead, **options)
+            return iter(scanner.to_batches())
+
+        if filter is not None:
+            yield from filtered_batches(self._dataset, self.version.path, batches)
+            return
+        with translated("scan", self.version.path):
+            yield from batches({})
 
     def read(
         self,
@@ -129,11 +136,17 @@ class Table:
         whole_blobs: bool = False,
     ) -> pa.Table:
         """The same as one table; blobs come as descriptions, or as bytes."""
-        options = {"filter": filter, "with_row_id": with_row_id, "limit": limit}
-        with translated("scan", self.version.path):
+        asked = {"filter": filter, "with_row_id": with_row_id, "limit": limit}
+
+        def rows(options: dict[str, Any]) -> pa.Table:
             if whole_blobs:
-                return read_whole(self._dataset, columns, **options)
-            return self._dataset.to_table(columns=list(columns), **options)
+                return read_whole(self._dataset, columns, **asked, **options)
+            return self._dataset.to_table(columns=list(columns), **asked, **options)
+
+        if filter is not None:
+            return filtered(self._dataset, self.version.path, rows)
+        with translated("scan", self.version.path):
+            return rows({})
 
     def take(self, row_ids: np.ndarray[Any, Any], columns: Sequence[str]) -> pa.Table:
         """The rows of these row ids, in their order, repeats included."""
@@ -171,8 +184,14 @@ class Table:
     def count(self, filter: pa.compute.Expression | None = None) -> int:
         if filter is None:
             return self.version.rows
-        with translated("scan", self.version.path):
-            return int(self._dataset.count_rows(filter=filter))
+
+        def rows(options: dict[str, Any]) -> int:
+            if not options:
+                return int(self._dataset.count_rows(filter=filter))
+            scanner = self._dataset.scanner(columns=[], with_row_id=True, filter=filter, **options)
+            return int(scanner.count_rows())
+
+        return filtered(self._dataset, self.version.path, rows)
 
     def lookup(self, ids: Sequence[str], columns: Sequence[str]) -> pa.Table:
         """The rows with these ids and their row ids, in no particular order."""
@@ -185,12 +204,13 @@ class Table:
         return self.read(columns, filter=chosen, with_row_id=True)
 
     def indexes(self) -> tuple[IndexInfo, ...]:
-        """Every index of this version. Read once: a version's indexes never change."""
+        """Every index of this version that can be read, as far as is known. They are described
+        once: a version's indexes never change."""
         if self._indexes is None:
             with translated("read", self.version.path):
                 described = self._dataset.describe_indices()
             self._indexes = tuple(_index_info(index) for index in described)
-        return self._indexes
+        return tuple(index for index in self._indexes if not is_damaged(index.segments))
 
     def covered(self, column: str) -> bool:
         """Whether some index on the column holds every row of this version."""
@@ -295,10 +315,15 @@ def check_readable(location: Location, version: TableVersion) -> None:
 
 
 def open_dataset(
-    location: Location, version: TableVersion, *, block_bytes: int | None = None
+    location: Location,
+    version: TableVersion,
+    *,
+    block_bytes: int | None = None,
+    cached: bool = True,
 ) -> Any:
     """The Lance dataset of a version, for this package alone. It is not kept open. With larger
-    blocks, rows that lie scattered are read in fewer requests."""
+    blocks, rows that lie scattered are read in fewer requests. Not `cached`: nothing that was read
+    before is used."""
     uri = location.lance_uri(table_path(version))
     try:
         with translated("open", version.path):
@@ -307,7 +332,7 @@ def open_dataset(
                 version=version.version,
                 block_size=block_bytes,
                 storage_options=dict(location.storage_options) or None,
-                session=_handles.session(),
+                session=_handles.session() if cached else None,
             )
             dataset.schema  # noqa: B018  # what makes no sense is told here, not by who asks later
     except StorageNotFoundError as error:
@@ -323,7 +348,8 @@ def open_dataset(
 
 def _index_info(index: Any) -> IndexInfo:
     kind = str(index.index_type)
-    return IndexInfo(index.name, index.field_names[0], kind, int(index.num_rows_indexed))
+    rows = int(index.num_rows_indexed)
+    return IndexInfo(index.name, index.field_names[0], kind, rows, segments_of(index))
 
 
 def _ascending(values: np.ndarray[Any, Any]) -> bool:

@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.storage.analysis import TEXT_INDEX_OPTIONS
+from omnigraph.storage.indexhealth import filtered_batches
 from omnigraph.storage.reading import ROW_ID, Table
 from omnigraph.storage.rowsets import RowIds
 
@@ -122,13 +123,17 @@ def _build(table: Table, column: str, fragments: Sequence[Any]) -> Scratch:
 
 
 def _texts(table: Table, column: str, fragments: Sequence[Any]) -> Iterator[pa.RecordBatch]:
-    scanner = table.dataset.scanner(
-        columns=[ID_COLUMN, column],
-        filter=pc.field(column).is_valid(),
-        with_row_id=True,
-        fragments=list(fragments),
-    )
-    for batch in scanner.to_batches():
+    asked: dict[str, Any] = {
+        "columns": [ID_COLUMN, column],
+        "filter": pc.field(column).is_valid(),
+        "with_row_id": True,
+        "fragments": list(fragments),
+    }
+
+    def batches(options: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        return iter(table.dataset.scanner(**asked, **options).to_batches())
+
+    for batch in filtered_batches(table.dataset, table.version.path, batches):
         if batch.num_rows:
             columns = [batch.column(ROW_ID), batch.column(ID_COLUMN), batch.column(column)]
             yield pa.RecordBatch.from_arrays(columns, schema=_FIELDS)

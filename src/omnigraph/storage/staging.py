@@ -26,6 +26,7 @@ from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.columns import build_columns, reshaped
 from omnigraph.storage.detached import DETACHED_LOCK, detached
 from omnigraph.storage.failures import translated
+from omnigraph.storage.indexhealth import filtered
 from omnigraph.storage.lines import Prepared, new_path, writable_line
 from omnigraph.storage.locks import writer_lock
 from omnigraph.storage.reading import open_table
@@ -206,11 +207,13 @@ class Stager:
         if base is None or base.rows == 0 or len(ids) == 0:
             return NO_ROWS
         dataset = open_table(self._root.location, base).dataset
-        with translated("scan", dataset.uri):
-            found = dataset.to_table(
-                columns=[ROW_ADDRESS],
-                filter=pc.field(ID_COLUMN).isin(ids.combine_chunks()),
-                batch_size=_SCANNED_AT_ONCE,
+        chosen = pc.field(ID_COLUMN).isin(ids.combine_chunks())
+
+        def rows(options: dict[str, Any]) -> pa.Table:
+            return dataset.to_table(
+                columns=[ROW_ADDRESS], filter=chosen, batch_size=_SCANNED_AT_ONCE, **options
             )
+
+        found = filtered(dataset, dataset.uri, rows)
         addresses: Addresses = found.column(ROW_ADDRESS).to_numpy()
         return addresses

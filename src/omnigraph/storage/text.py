@@ -14,6 +14,7 @@ the data and with index coverage; compare scores within one answer only.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from omnigraph.storage.hits import (
     no_rows,
     scope,
 )
+from omnigraph.storage.indexhealth import DAMAGE, without
 from omnigraph.storage.reading import ROW_ID, IndexInfo, Table
 from omnigraph.storage.rowsets import RowIds
 from omnigraph.storage.scratch import ROW, TEXT, Scratch, ScratchIndexes
@@ -72,19 +74,45 @@ def text_topk(
     query = _asked_text(mode, query, max_edits)
     if within.is_empty or (k is not None and k <= 0) or not query:
         return Hits(no_rows(SCORE, tie_break is None), Access(Path.NONE))
-    index = _text_index(table, column)
-    missing = table.rows - index.rows if index else table.rows
+    index, asked = _text_index(table, column), Asked(column, query, k, mode, max_edits)
+    try:
+        row_ids, scores = _found(within, asked, index)
+    except DAMAGE:
+        if index is None:
+            raise
+        with without(index.name, index.segments, table.version.path):
+            index = None
+            row_ids, scores = _found(within, asked, index)
+    found = best_first(table, row_ids, scores, k, SCORE, tie_break)
+    return Hits(found, _access(index, _missing(table, index)))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question for matching rows."""
+
+    column: str
+    query: str
+    k: int | None
+    mode: TextMode
+    max_edits: int
+
+
+def _found(within: Scope, asked: Asked, index: IndexInfo | None) -> Scored:
+    """The rows that match, by the index and, as far as it does not reach, without it."""
+    # Lance scans the rows that an index does not cover by the index's rules, except fuzzily.
+    fuzzy = asked.mode is TextMode.FUZZY and _missing(within.table, index) > 0
     parts: list[Scored] = []
     if index is not None:
-        # Lance scans the rows that an index does not cover by the index's rules, except fuzzily.
-        only_index = mode is TextMode.FUZZY and missing > 0
-        parts.append(_by_index(within, column, query, k, mode, max_edits, only_index))
-    if index is None or (mode is TextMode.FUZZY and missing > 0):
-        parts.append(_by_scratch(within, column, query, k, mode, max_edits, index))
+        parts.append(_by_index(within, asked, fuzzy))
+    if index is None or fuzzy:
+        parts.append(_by_scratch(within, asked, index))
     row_ids = np.concatenate([found for found, _ in parts])
-    scores = np.concatenate([values for _, values in parts])
-    found = best_first(table, row_ids, scores, k, SCORE, tie_break)
-    return Hits(found, _access(index, max(0, missing)))
+    return row_ids, np.concatenate([values for _, values in parts])
+
+
+def _missing(table: Table, index: IndexInfo | None) -> int:
+    return table.rows if index is None else max(0, table.rows - index.rows)
 
 
 def _check(table: Table, column: str, mode: TextMode, max_edits: int) -> None:
@@ -108,39 +136,23 @@ def _access(index: IndexInfo | None, missing: int) -> Access:
     return Access(Path.MIXED if missing else Path.INDEX, index.name, missing)
 
 
-def _by_index(
-    within: Scope,
-    column: str,
-    query: str,
-    k: int | None,
-    mode: TextMode,
-    max_edits: int,
-    only_index: bool,
-) -> Scored:
-    asked = _full_text(mode, query, column, max_edits)
+def _by_index(within: Scope, asked: Asked, only_index: bool) -> Scored:
     options = {**within.options(), "fast_search": only_index}
-    return _ranked(within, within.table.dataset, ROW_ID, asked, k, options)
+    query = _full_text(asked, asked.column)
+    return _ranked(within, within.table.dataset, ROW_ID, query, asked.k, options)
 
 
-def _by_scratch(
-    within: Scope,
-    column: str,
-    query: str,
-    k: int | None,
-    mode: TextMode,
-    max_edits: int,
-    index: IndexInfo | None,
-) -> Scored:
+def _by_scratch(within: Scope, asked: Asked, index: IndexInfo | None) -> Scored:
     """Search the rows that the index, if there is one, does not cover."""
     table = within.table
     with translated("scan", table.version.path):
         fragments = uncovered_fragments(table.dataset, None if index is None else index.name)
-        scratch = _scratch.get(table, column, fragments)
+        scratch = _scratch.get(table, asked.column, fragments)
         options = _within_scratch(within, scratch, fragments)
     if options is None:
         return np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.float32)
-    asked = _full_text(mode, query, TEXT, max_edits)
-    return _ranked(within, scratch.dataset, ROW, asked, k, options)
+    query = _full_text(asked, TEXT)
+    return _ranked(within, scratch.dataset, ROW, query, asked.k, options)
 
 
 def _within_scratch(
@@ -206,8 +218,8 @@ def _asked_text(mode: TextMode, query: str, max_edits: int) -> str:
     return " ".join(fuzzy_terms(query)) if mode is TextMode.FUZZY and max_edits else query
 
 
-def _full_text(mode: TextMode, query: str, column: str, max_edits: int) -> FullTextQuery:
-    if mode is TextMode.MATCH_TEXT:
-        return PhraseQuery(query, column)
-    edits = max_edits if mode is TextMode.FUZZY else 0
-    return MatchQuery(query, column, fuzziness=edits, max_expansions=_MAX_EXPANSIONS)
+def _full_text(asked: Asked, column: str) -> FullTextQuery:
+    if asked.mode is TextMode.MATCH_TEXT:
+        return PhraseQuery(asked.query, column)
+    edits = asked.max_edits if asked.mode is TextMode.FUZZY else 0
+    return MatchQuery(asked.query, column, fuzziness=edits, max_expansions=_MAX_EXPANSIONS)

@@ -33,6 +33,7 @@ from omnigraph.storage.hits import (
     no_rows,
     scope,
 )
+from omnigraph.storage.indexhealth import DAMAGE, without
 from omnigraph.storage.probing import ALL_PARTITIONS, ProbeCurve
 from omnigraph.storage.ranking import cosine_distances
 from omnigraph.storage.reading import ROW_ID, IndexInfo, Table
@@ -91,7 +92,11 @@ def vector_topk(
     if index is None or k is None or _compares_all(within, k, asked):
         row_ids, distances, access = _compare(within, asked)
     else:
-        row_ids, distances, access = _ask_index(within, asked, k, index)
+        try:
+            row_ids, distances, access = _ask_index(within, asked, k, index)
+        except DAMAGE:
+            with without(index.name, index.segments, table.version.path):
+                row_ids, distances, access = _compare(within, asked)
     return Hits(best_first(table, row_ids, distances, k, DISTANCE, tie_break), access)
 
 
