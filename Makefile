@@ -7,6 +7,7 @@ SHELL := /bin/sh
 BIN  := .venv/bin
 JOBS ?= 2
 SF ?= 1
+MINUTES ?= 60
 Q ?= 8 paths
 ARGS ?=
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
@@ -62,6 +63,11 @@ fmt: ## format the code and mend what the linter can mend
 crash: ## try to lose data: kills, faults, universes, planted bugs (UNIVERSES=5000)
 	$(PREPARE) --java
 	@PYTEST="$(PYTEST)" UNIVERSES="$(UNIVERSES)" sh scripts/crash.sh $(ARGS)
+
+.PHONY: soak
+soak: ## run everything at once for an hour, with its resources watched (MINUTES=60)
+	$(PREPARE)
+	@$(BIN)/python -m tests.soak --minutes $(MINUTES) $(ARGS)
 
 .PHONY: bench
 bench: ## measure beside the peers: all suites, or SUITE="queries search", SF=0.1, ARGS=--full

@@ -35,7 +35,7 @@ from omnigraph.operations.retention import (
     superfluous,
 )
 from omnigraph.storage.detached import DETACHED_LOCK, detached_versions
-from omnigraph.storage.locks import writer_lock
+from omnigraph.storage.locks import drop_lock, writer_lock
 from omnigraph.storage.reclaiming import (
     Reclaimed,
     drop_fork,
@@ -269,6 +269,7 @@ class _Sweep:
                 drop_manifest(self.root, branch_id)
                 self.root.objects.delete_prefix(f"{KEYS}/{branch_id}")
                 self.root.objects.delete(f"{DELETED}/{branch_id}.json")
+                drop_lock(self.root.objects, branch_id)
             yield branch_id
 
     def _litter(self) -> Iterator[str]:

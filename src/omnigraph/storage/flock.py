@@ -5,7 +5,7 @@ deleted and recreated it meanwhile; a forked child drops its inherited copies, s
 outlives the process that took it; waiting is bounded. Two locks of one process exclude each other
 like those of two processes, because each opens the file anew.
 
-Absent on purpose: deleting lock files (a deletion is what makes such locks race) and re-entrance.
+Absent on purpose: deleting lock files (only a holder may, see `oslock.drop_file`) and re-entrance.
 """
 
 from __future__ import annotations

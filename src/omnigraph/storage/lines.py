@@ -68,14 +68,15 @@ def open_line(root: GraphRoot, path: str, fork: str | None, version: int | None 
 
 def writable_line(root: GraphRoot, base: TableVersion, branch_id: str) -> tuple[str | None, Any]:
     """The line on which `branch_id` may write after `base`, forked if need be, and its dataset."""
-    # The handle that checks have read through, if there were any: a table is opened once per write.
-    dataset = open_table(root.location, base).dataset
     if owner_of(base) == branch_id:
-        return base.fork, dataset
+        # The handle that checks have read through, if any did: a table is opened once per write.
+        return base.fork, open_table(root.location, base).dataset
     fork = f"{branch_id}-{new_ulid().lower()}"
     faults.hit("commit.before_fork")
+    # Forking borrows the dataset exclusively, and other threads read through the shared handle.
+    dataset = open_table(root.location, base).dataset
     with translated("fork", dataset.uri):
-        forked = dataset.create_branch(
+        forked = dataset.checkout_version(base.version).create_branch(
             fork,
             reference=(base.fork, base.version),
             storage_options=dict(root.location.storage_options) or None,

@@ -33,7 +33,7 @@ from omnigraph.storage.holder import Holder, LockToken
 from omnigraph.storage.letters import Letters
 from omnigraph.storage.objects import ObjectStore
 
-__all__ = ["Holder", "LockToken", "letters_to", "read_fence", "writer_lock"]
+__all__ = ["Holder", "LockToken", "drop_lock", "letters_to", "read_fence", "writer_lock"]
 
 _NAME_LIMIT = 120
 
@@ -80,6 +80,16 @@ def read_fence(store: ObjectStore, name: str) -> int:
             return oslock.read_memory_token(f"{store.location.uri}/{path}")
         case "s3":
             return lease.read_token(store, f"{path}.json")
+
+
+def drop_lock(store: ObjectStore, name: str) -> None:
+    """Remove the files of a lock that nobody will take again. One that is held now stays."""
+    path = lock_path(name)
+    match store.location.scheme:
+        case "file":
+            oslock.drop_file(f"{store.location.path}/{path}")
+        case "s3":
+            store.delete(f"{path}.json")
 
 
 def lock_path(name: str) -> str:

@@ -1,7 +1,8 @@
 """Writer locks that need no expiry: OS locks for local disk, in-process locks for memory.
 
 The lock file keeps the last fencing token and the holder as JSON, for error messages and for
-`read_fence`; it is never deleted. Its bytes are advice: what excludes others is the OS lock on it.
+`read_fence`; it is deleted only by `drop_file`, which holds the OS lock while it does so. Its bytes
+are advice: what excludes others is the OS lock on it.
 
 A process that writes again at once may go first, for some writes in a row: it knows the branch's
 state already, while another has to read it anew. Whoever waits gives it a few milliseconds for
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -79,6 +81,20 @@ def _enter(
             lock.release()
             time.sleep(left)
     raise timed_out(name, timeout_s, read_holder(lock.path))
+
+
+def drop_file(path: str) -> None:
+    """Delete the files of a lock, unless somebody holds it. A process that opened them before finds
+    that they are gone once it has the OS lock, and starts over."""
+    lock, door = FileLock(f"{path}.lock"), FileLock(f"{path}.queue")
+    try:
+        if lock.try_acquire() and door.try_acquire():
+            shutil.rmtree(f"{path}.letters", ignore_errors=True)
+            for each in (door, lock):
+                os.unlink(each.path)
+    finally:
+        door.release()
+        lock.release()
 
 
 @dataclass(frozen=True)

@@ -586,3 +586,37 @@ def test_a_lock_that_stays_taken_is_said(graph, monkeypatch):
     )
     with pytest.raises(LockTimeoutError):
         insert(graph, "Ada")
+
+
+def test_threads_fork_and_read_one_table_at_once(graph: Graph) -> None:
+    """Lance forks a table with an exclusive borrow of its dataset, so each fork needs a handle of
+    its own: threads that read through a shared one failed with "Already borrowed"."""
+    insert(graph, "Ada")
+    errors: list[BaseException] = []
+    stop = threading.Event()
+
+    def read() -> None:
+        while not stop.is_set():
+            try:
+                graph.mutate(AGE, params={"n": "nobody", "a": 1})
+            except BaseException as error:  # noqa: BLE001 - asserted below
+                errors.append(error)
+
+    def fork(number: int) -> None:
+        for n in range(8):
+            try:
+                branch = graph.create_branch(f"f{number}-{n}")
+                insert(branch, f"{number}-{n}")
+            except BaseException as error:  # noqa: BLE001 - asserted below
+                errors.append(error)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    forkers = [threading.Thread(target=fork, args=(number,)) for number in range(3)]
+    for thread in (*readers, *forkers):
+        thread.start()
+    for thread in forkers:
+        thread.join()
+    stop.set()
+    for thread in readers:
+        thread.join()
+    assert errors == []

@@ -18,7 +18,7 @@ from omnigraph.errors import ConflictError, InvalidArgumentError, LockTimeoutErr
 from omnigraph.storage import lease, oslock
 from omnigraph.storage.flock import FileLock
 from omnigraph.storage.holder import Holder
-from omnigraph.storage.locks import lock_path, read_fence, writer_lock
+from omnigraph.storage.locks import drop_lock, lock_path, read_fence, writer_lock
 from omnigraph.storage.objects import ObjectStore, open_store
 
 
@@ -291,3 +291,54 @@ def test_an_unreadable_lock_file_does_not_stop_writers(tmp_path: Path) -> None:
     path.write_bytes(b'{"token": 5, "hol')
     with writer_lock(store, "main", owner="a") as lock:
         assert lock.token > 5
+
+
+# Dropping the files of a lock
+
+
+def test_a_dropped_lock_leaves_no_file_and_can_be_taken_again(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "graph"))
+    with writer_lock(store, "x", owner="a") as lock:
+        first = lock.token
+    drop_lock(store, "x")
+    assert list((tmp_path / "graph" / "__locks").glob("writer-x*")) == []
+    with writer_lock(store, "x", owner="a") as lock:
+        assert lock.token > first, "a token was given out twice"
+
+
+def test_a_lock_that_is_held_is_not_dropped(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "graph"))
+    with writer_lock(store, "x", owner="a") as lock:
+        drop_lock(store, "x")
+        lock.check()
+
+
+def test_a_dropped_lock_still_excludes(tmp_path: Path) -> None:
+    """Writers count up under a lock whose files are dropped all the time."""
+    store = open_store(str(tmp_path / "graph"))
+    counter, inside = [0], [0]
+    stop = threading.Event()
+
+    def drop() -> None:
+        while not stop.is_set():
+            drop_lock(store, "x")
+
+    def count() -> None:
+        for _ in range(25):
+            with writer_lock(store, "x", owner="a"):
+                inside[0] += 1
+                assert inside[0] == 1
+                seen = counter[0]
+                time.sleep(0.0005)
+                counter[0] = seen + 1
+                inside[0] -= 1
+
+    dropper = threading.Thread(target=drop)
+    writers = [threading.Thread(target=count) for _ in range(4)]
+    for thread in (dropper, *writers):
+        thread.start()
+    for thread in writers:
+        thread.join()
+    stop.set()
+    dropper.join()
+    assert counter == [100]
