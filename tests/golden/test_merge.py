@@ -38,7 +38,7 @@ CODES = {
     "OE": "OrphanEdge",
     "SC": "SchemaConflict",
 }
-OUTCOMES = {"same": "up_to_date", "ff": "fast_forward", "ok": "merged"}
+OUTCOMES = {"same": "already_up_to_date", "ff": "fast_forward", "ok": "merged"}
 
 State = dict[str, dict[str, dict[str, Any]]]
 
@@ -175,6 +175,6 @@ def test_cell(context: Context, ours: str, theirs: str, code: str) -> None:
     result = merge(context, right, left)
     assert (result.outcome, preview.outcome) == (OUTCOMES[code], OUTCOMES[code])
     assert content(context, left) == expected(ours, theirs)
-    assert merge(context, right, left).outcome == "up_to_date"
+    assert merge(context, right, left).outcome == "already_up_to_date"
     schema = pg.compile_schema(schema_source(context, Target(left)))
     assert (schema.node("Pet") is not None) == ("type" in (ours, theirs))

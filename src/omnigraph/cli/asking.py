@@ -54,3 +54,11 @@ class Asked(Bundle):
         given = read_params(self.params, self.params_file)
         with naming(self.file):
             yield text or "", self.name, given
+
+
+def name_of(question: tuple[str, str | None, dict[str, Any]]) -> str:
+    """The name of a query that has run: the one that was named, or the only one of the text."""
+    from omnigraph.lang import gq
+
+    text, name, _ = question
+    return name or gq.parse(text).queries[0].name.text

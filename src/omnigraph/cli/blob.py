@@ -54,12 +54,14 @@ def stat(
     as_json: AsJson = False,
 ) -> None:
     """Print a blob's size and etag, or where it lies."""
+    from omnigraph.cli.elder import blob_fields
     from omnigraph.cli.rendering import cell, print_json
 
     opened = _opened(branch, kind, type_name)
-    found = opened.blob_stat(type_name, id, property, **state.chosen()).to_dict()
+    stat = opened.blob_stat(type_name, id, property, **state.chosen())
+    found = stat.to_dict()
     if as_json:
-        print_json(found)
+        print_json({**blob_fields(opened, stat, state.chosen()), **found})
         return
     for name, value in found.items():
         echo(f"{name:<18}{cell(value)}")

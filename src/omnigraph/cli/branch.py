@@ -34,12 +34,13 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Begin a branch at another one, or at any state of it."""
+    from omnigraph.cli.elder import branch_fields
     from omnigraph.cli.rendering import print_json
 
     opened = open_graph(graph, start, actor=actor)
     opened.create_branch(name, **state.chosen())
     if as_json:
-        print_json({"branch": name, "from": start})
+        print_json({**branch_fields(opened, name), "branch": name, "from": start})
     else:
         echo(f"began {name} on {start}")
 
@@ -51,7 +52,7 @@ def list_all(graph: Store, as_json: AsJson = False) -> None:
 
     records = [_record(info) for info in open_graph(graph, read_only=True).branches()]
     if as_json:
-        print_json({"branches": records})
+        print_json({"branches": records, "branch_names": [each["name"] for each in records]})
     else:
         print_records(records, ("name", "head", "changed_at", "parent", "ahead", "behind"))
 
@@ -86,12 +87,14 @@ def delete(
     as_json: AsJson = False,
 ) -> None:
     """Delete a branch."""
+    from omnigraph.cli.elder import branch_fields
     from omnigraph.cli.rendering import print_json
 
     ask_consent(graph, f"delete the branch {name}", yes=yes)
-    open_graph(graph, actor=actor).delete_branch(name, with_children=with_children)
+    opened = open_graph(graph, actor=actor)
+    opened.delete_branch(name, with_children=with_children)
     if as_json:
-        print_json({"branch": name, "deleted": True})
+        print_json({**branch_fields(opened, name), "branch": name, "deleted": True})
     else:
         echo(f"deleted {name}")
 

@@ -6,7 +6,7 @@ Guarantees: changes are printed as they are read; nothing is held back to be cou
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,7 +54,7 @@ _MARKS = {"insert": "+", "update": "~", "delete": "-"}
 
 def print_change(change: Change) -> None:
     """A change as one line for people."""
-    before, after = dict(change.before or {}), dict(change.after or {})
+    before, after = _shown_image(change.before), _shown_image(change.after)
     parts = [
         f"{name}: {_short(before.get(name))} → {_short(after.get(name))}"
         if before and after
@@ -64,6 +64,14 @@ def print_change(change: Change) -> None:
     ]
     head = f"{_MARKS[change.op]} {change.kind} {change.type_name} {change.id}"
     echo(f"{head}  {', '.join(parts)}".rstrip())
+
+
+def _shown_image(image: Mapping[str, Any] | None) -> dict[str, Any]:
+    """An image with the ends of an edge as they are called everywhere else."""
+    from omnigraph.model.catalog import DST_COLUMN, SRC_COLUMN
+
+    ends = {SRC_COLUMN: "from", DST_COLUMN: "to"}
+    return {ends.get(name, name): value for name, value in (image or {}).items()}
 
 
 def print_array(name: str, changes: Iterable[Change]) -> None:
@@ -80,10 +88,12 @@ def print_array(name: str, changes: Iterable[Change]) -> None:
 def block_to_dict(block: Block) -> dict[str, Any]:
     from dataclasses import asdict
 
+    from omnigraph.cli.elder import cause_fields
     from omnigraph.operations.diff import change_to_dict
 
     cause = asdict(block.cause)
     cause["graph_commit_id"] = cause.pop("commit_id")
+    cause.update(cause_fields(block.cause))
     return {"cause": cause, "changes": [change_to_dict(change) for change in block.changes]}
 
 

@@ -37,6 +37,7 @@ def cleanup(
     as_json: AsJson = False,
 ) -> None:
     """Remove history that a policy gives up, and what nothing points to."""
+    from omnigraph.cli.elder import cleanup_fields
     from omnigraph.cli.rendering import print_json
 
     if confirm:
@@ -45,7 +46,7 @@ def cleanup(
     opened = open_graph(graph, actor=actor, read_only=not confirm)
     done = opened.cleanup(keep=keep, older_than=age, grace=parse_age(grace), confirm=confirm)
     if as_json:
-        print_json(done.to_dict())
+        print_json({**cleanup_fields(opened, done, keep, age), **done.to_dict()})
         return
     for table in done.tables:
         told = [f"{table.versions} versions"] if table.versions else []

@@ -142,6 +142,7 @@ def _print_made(made: Commit | None, *, as_json: bool) -> None:
 
 def record(commit: Commit) -> dict[str, Any]:
     """A commit as the program prints it."""
+    from omnigraph.cli.elder import commit_fields
     from omnigraph.cli.rendering import moment
 
     return {
@@ -156,6 +157,7 @@ def record(commit: Commit) -> dict[str, Any]:
         "created_at": moment(commit.created_at_us),
         "tables_changed": len(commit.changes),
         "details": dict(commit.details),
+        **commit_fields(commit),
     }
 
 

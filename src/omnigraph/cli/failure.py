@@ -20,6 +20,8 @@ from itertools import pairwise
 from typing import Any
 
 from omnigraph import errors
+from omnigraph.cli import invocation
+from omnigraph.cli.refusals import refusals
 from omnigraph.cli.terminal import echo, styled
 
 FAILED, INTERRUPTED = 1, 130
@@ -85,14 +87,7 @@ def _as_text(error: errors.OmniGraphError) -> str:
     if isinstance(error, errors.SourceError) and error.diagnostics:
         lines = [_finding(each) for each in error.diagnostics]  # they say it all, with places
     if isinstance(error, errors.InvalidDataError):
-        told = [str(each) for each in error.violations]
-        if error.total > 1 or not all(each in error.message for each in told):
-            lines += [f"  {each}" for each in told]
-        unlisted = error.total - len(error.violations)
-        lines += [f"  and {unlisted} more"] if unlisted > 0 else []
-        rules = error.details.get("rules") or {}
-        if unlisted > 0 and rules:
-            lines.append(f"  by rule: {', '.join(f'{rule} {n}' for rule, n in rules.items())}")
+        lines += list(refusals(error, quiet=invocation.current().quiet))
     if isinstance(error, errors.MergeConflictError) and len(error.conflicts) > 1:
         shown = error.conflicts[:_CONFLICTS]
         lines += [f"  {each['kind']}: {each['message']}" for each in shown]

@@ -40,6 +40,7 @@ def ingest(
     """Write a file of rows as one commit, without Spark."""
     import sys
 
+    from omnigraph.cli.elder import load_fields
     from omnigraph.cli.files import require_file
     from omnigraph.cli.writes import print_write
 
@@ -47,6 +48,7 @@ def ingest(
         ask_consent(graph, "replace rows", yes=yes)
     source = sys.stdin.buffer.read() if str(data) == "-" else require_file(data)
     opened = open_graph(graph, branch, actor=actor)
-    with beginning(opened, start):
+    with beginning(opened, start) as created:
         result = opened.ingest(source, mode, type=type, **once.conditions())
-    print_write(result, as_json=as_json)
+    elder = load_fields(opened, result.affected, mode, start, created=created)
+    print_write(result, elder, as_json=as_json)

@@ -66,6 +66,7 @@ def load(
     as_json: AsJson = False,
 ) -> None:
     """Load inputs of any size as one commit, on Spark."""
+    from omnigraph.cli.elder import load_fields
     from omnigraph.cli.rendering import print_json
     from omnigraph.cli.writes import load_record, print_write
 
@@ -75,7 +76,7 @@ def load(
     if engine == "spark" and not settings.is_open:
         start_session(settings, "omnigraph.graph", "omnigraph.operations.load")
     opened = open_graph(graph, branch, actor=actor, spark=engine == "spark")
-    with beginning(opened, start):
+    with beginning(opened, start) as created:
         result = opened.load(
             data,
             mode,
@@ -92,7 +93,8 @@ def load(
             progress=listener(progress),
         )
     if as_json:
-        print_json(load_record(result))
+        elder = load_fields(opened, result.affected, mode, start, created=created)
+        print_json({**load_record(result), **elder})
         return
     print_write(result, as_json=False)
     if result.rejected:

@@ -44,7 +44,8 @@ def login(
     if server not in operator().servers:
         note(f"note: {operator().path} has no server {server} yet")
     if as_json:
-        print_json({"server": server, "credentials": str(path)})
+        kept = {"credentials": str(path), "credentials_path": str(path)}
+        print_json({"server": server, **kept, "declared": server in operator().servers})
     else:
         echo(f"kept the token of {server} in {path}")
 
@@ -58,7 +59,8 @@ def logout(server: Server, as_json: AsJson = False) -> None:
     was_kept = read_token(server) is not None
     path = write_token(server, None)
     if as_json:
-        print_json({"server": server, "credentials": str(path)})
+        kept = {"credentials": str(path), "credentials_path": str(path)}
+        print_json({"server": server, **kept})
     else:
         echo(f"forgot the token of {server}" if was_kept else f"no token of {server} was kept")
 

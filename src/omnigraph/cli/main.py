@@ -158,6 +158,8 @@ SECTIONS: dict[str, Sequence[str]] = {
 
 # Names that the elder program had, and still understands.
 RENAMED = {"read": "query", "change": "mutate", "check": "lint"}
+# The same for two words. A query of such a name is asked with its name after an option.
+_RENAMED_PAIRS = {("query", "lint"): "lint", ("query", "check"): "lint"}
 
 
 class _Commands(MutableMapping[str, Any]):
@@ -249,19 +251,31 @@ def _configure(
         import_module("omnigraph.faults")  # refuses a malformed variable before any work begins
 
 
+def _spelled_anew(arguments: Sequence[str]) -> list[str]:
+    """The arguments with the elder's two-word commands as they are called now."""
+    words = tuple(arguments[:2])
+    if len(words) < 2 or words not in _RENAMED_PAIRS:
+        return list(arguments)
+    note(f"warning: {' '.join(words)} is called {_RENAMED_PAIRS[words]} now")
+    return [_RENAMED_PAIRS[words], *arguments[2:]]
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run the program and return its exit code."""
     if "_OMNIGRAPH_COMPLETE" in os.environ:
         from typer._completion_classes import completion_init
 
         completion_init()  # a shell is asking which words may come next
-    as_json = wants_json(arguments)
+    with invocation.running():
+        return _run(arguments, as_json=wants_json(arguments))
+
+
+def _run(arguments: Sequence[str], *, as_json: bool) -> int:
     try:
-        with invocation.running():
-            code = get_command(app).main(
-                list(arguments), prog_name="omnigraph", standalone_mode=False
-            )
-            return code if isinstance(code, int) else 0
+        code = get_command(app).main(
+            _spelled_anew(arguments), prog_name="omnigraph", standalone_mode=False
+        )
+        return code if isinstance(code, int) else 0
     except errors.OmniGraphError as error:
         print_failure(error, as_json=as_json)
         return exit_code(error)

@@ -52,8 +52,10 @@ def run(
         print_json(
             {
                 "outcome": str(result.outcome),
+                "already_up_to_date": result.outcome == "already_up_to_date",
                 "source": source,
                 "target": result.target,
+                "actor_id": graph.actor,
                 "commit": record(result.commit),
                 "branch_deleted": result.source_deleted,
                 "branch_delete_error": result.delete_error,

@@ -20,9 +20,12 @@ def mutate(
     as_json: AsJson = False,
 ) -> None:
     """Run a mutation as one commit."""
+    from omnigraph.cli.asking import name_of
+    from omnigraph.cli.elder import change_fields
     from omnigraph.cli.writes import print_write
 
     opened = open_graph(None, branch, actor=actor)
     with asked.question() as question:
         result = opened.mutate(*question, **once.conditions())
-    print_write(result, as_json=as_json)
+        elder = change_fields(opened, name_of(question), result) if as_json else {}
+    print_write(result, elder, as_json=as_json)

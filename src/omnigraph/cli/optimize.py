@@ -40,6 +40,7 @@ def optimize(
     as_json: AsJson = False,
 ) -> None:
     """Compact files, build indexes, keep neighbour lists."""
+    from omnigraph.cli.elder import optimize_fields
     from omnigraph.cli.rendering import print_json
 
     settings = on_spark.settings() if engine == "spark" and not dry_run else None
@@ -50,7 +51,7 @@ def optimize(
         act = opened.ensure_indices if indexes_only else opened.optimize
         done = act(types=types, report=_tell, engine=engine, spark=settings)
     if as_json:
-        print_json(done.to_dict())
+        print_json({**optimize_fields(opened, done), **done.to_dict()})
     else:
         print_upkeep(done)
 

@@ -31,4 +31,4 @@ def query(
     with heard(progress, engine):
         with asked.question() as question:
             result = opened.query(*question, **state.chosen(), engine=engine, spark=spark)
-        print_result(result, chosen_format(format, as_json=as_json))
+        print_result(result, chosen_format(format, as_json=as_json), state.chosen())

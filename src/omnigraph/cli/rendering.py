@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli import invocation
+from omnigraph.cli.elder import read_fields
 from omnigraph.cli.formats import BINARY, Format, cell, print_rows, write_binary
 from omnigraph.cli.tables import DEFAULT, Layout
 from omnigraph.cli.targets import operator
@@ -96,12 +97,12 @@ def moment(created_at_us: int) -> str:
     return when.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def print_result(result: Result, format: Format) -> None:
-    """A query's rows in the format asked for."""
+def print_result(result: Result, format: Format, state: Mapping[str, Any] | None = None) -> None:
+    """A query's rows in the format asked for. `state`: how an older state was named."""
     if format is Format.JSON:
-        echo(_envelope(result))
+        echo(_envelope(result, state or {}))
     elif format is Format.JSONL:
-        _print_lines(result)
+        _print_lines(result, state or {})
     elif format in BINARY:
         import pyarrow as pa
 
@@ -115,18 +116,23 @@ def _json_rows(result: Result) -> list[dict[str, Any]]:
     return rows
 
 
-def _envelope(result: Result) -> str:
+def _envelope(result: Result, state: Mapping[str, Any]) -> str:
     value = {
         "graph_commit_id": result.commit_id,
         "branch": result.branch,
+        **read_fields(result, state),
         "columns": list(result.columns),
         "rows": _json_rows(result),
     }
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _print_lines(result: Result) -> None:
-    head = {"graph_commit_id": result.commit_id, "columns": list(result.columns)}
+def _print_lines(result: Result, state: Mapping[str, Any]) -> None:
+    head = {
+        "graph_commit_id": result.commit_id,
+        **read_fields(result, state),
+        "columns": list(result.columns),
+    }
     lines: Iterable[Mapping[str, Any]] = [head, *_json_rows(result)]
     for line in lines:
         echo(json.dumps(line, ensure_ascii=False))

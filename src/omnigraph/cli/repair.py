@@ -32,12 +32,14 @@ def repair(
     as_json: AsJson = False,
 ) -> None:
     """Settle tables that somebody moved past the manifest, and make a moved graph whole."""
+    from omnigraph.cli.elder import repair_fields
     from omnigraph.cli.rendering import print_json
 
     opened = open_graph(graph, branch, actor=actor, read_only=not confirm)
     done = opened.repair(confirm=confirm, force=force, discard=discard)
     if as_json:
-        print_json(done.to_dict())
+        elder = repair_fields(opened, done, confirm=confirm, force=force)
+        print_json({**elder, **done.to_dict()})
     else:
         _tell(done)
     if confirm and done.refused:

@@ -35,7 +35,8 @@ def show(graph: Store, branch: BranchOption = "main", as_json: AsJson = False) -
     opened = open_graph(graph, branch, read_only=True)
     text = opened.schema()
     if as_json:
-        print_json({"schema_hash": opened.snapshot().catalog.hash, "source": text})
+        found = {"schema_hash": opened.snapshot().catalog.hash, "source": text}
+        print_json({**found, "schema_source": text})
     else:
         echo(text, nl=False)
 
@@ -49,6 +50,7 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Show what a new schema would change, step by step; changes nothing."""
+    from omnigraph.cli.elder import schema_fields
     from omnigraph.cli.files import read_text
     from omnigraph.cli.rendering import print_json
 
@@ -57,7 +59,9 @@ def plan(
         read_text(schema), allow_data_loss=allow_data_loss, file=str(schema)
     )
     if as_json:
-        print_json(planned.to_dict())
+        steps = len(planned.plan.steps)
+        elder = schema_fields(opened, supported=planned.plan.supported, applied=False, steps=steps)
+        print_json({**elder, **planned.to_dict()})
         return
     _print_planned(planned)
     if not planned.plan.steps:
@@ -87,6 +91,7 @@ def apply(
 
     Shows the plan first, with the rows that it is about.
     """
+    from omnigraph.cli.elder import schema_fields
     from omnigraph.cli.files import read_text
     from omnigraph.cli.rendering import print_json
 
@@ -107,7 +112,9 @@ def apply(
     commit_id = change.commit.id if change.commit else None
     if as_json:
         counts = {"rows": planned.rows, "written": planned.written}
-        print_json({**change.plan.to_dict(), **counts, "graph_commit_id": commit_id})
+        steps = len(change.plan.steps)
+        elder = schema_fields(opened, supported=True, applied=commit_id is not None, steps=steps)
+        print_json({**elder, **change.plan.to_dict(), **counts, "graph_commit_id": commit_id})
         return
     echo(f"applied in commit {commit_id}" if commit_id else "the schema is accepted already")
 

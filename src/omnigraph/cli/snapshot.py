@@ -23,6 +23,7 @@ def snapshot(
     as_json: AsJson = False,
 ) -> None:
     """Print what a snapshot holds."""
+    from omnigraph.cli.elder import snapshot_fields
     from omnigraph.cli.rendering import print_json, print_records, print_remark
 
     found = open_graph(graph, branch, read_only=True).snapshot(**state.chosen())
@@ -35,6 +36,7 @@ def snapshot(
                 "graph_manifest_version": found.sequence,
                 "schema_hash": found.catalog.hash,
                 "types": types,
+                **snapshot_fields(found),
             }
         )
         return

@@ -273,16 +273,16 @@ def open_graph(
 
 
 @contextmanager
-def beginning(graph: Graph, start: str | None) -> Iterator[None]:
-    """Begin the graph's branch on another one, if it does not exist; a block that fails takes it
-    away again."""
+def beginning(graph: Graph, start: str | None) -> Iterator[bool]:
+    """Begin the graph's branch on another one, if it does not exist, and say whether that was so;
+    a block that fails takes it away again."""
     known = start is None or graph.branch_name in [info.name for info in graph.branches()]
     if start is None or known:
-        yield
+        yield False
         return
     graph.on(start).create_branch(graph.branch_name)
     try:
-        yield
+        yield True
     except BaseException:
         graph.delete_branch(graph.branch_name)
         raise

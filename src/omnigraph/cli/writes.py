@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from omnigraph.cli.commit import record
@@ -25,12 +26,14 @@ def load_record(result: Loaded) -> dict[str, Any]:
     return {**result.to_json(), "commit": record(result.commit) if result.commit else None}
 
 
-def print_write(result: WriteResult, *, as_json: bool) -> None:
-    """What a write changed, and the commit that it made."""
+def print_write(
+    result: WriteResult, elder: Mapping[str, Any] | None = None, *, as_json: bool
+) -> None:
+    """What a write changed, and the commit that it made. `elder`: more fields of the JSON."""
     if as_json:
         affected = {name: counts.to_json() for name, counts in result.affected.items()}
         commit = record(result.commit) if result.commit else None
-        print_json({"affected": affected, "commit": commit})
+        print_json({**(elder or {}), "affected": affected, "commit": commit})
         return
     for name, counts in result.affected.items():
         told = [

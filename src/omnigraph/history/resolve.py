@@ -14,7 +14,7 @@ from omnigraph.errors import CommitNotFoundError, HistoryReclaimedError, Invalid
 from omnigraph.history.catalogs import read_catalog
 from omnigraph.history.log import Line, commit_at, find_before, find_by_prefix, line_of, lines
 from omnigraph.history.merged import find_merged
-from omnigraph.history.refs import MAIN, list_branches, read_branch, read_tag
+from omnigraph.history.refs import MAIN, list_branches, list_tags, read_branch, read_tag
 from omnigraph.model.commit import Commit
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.storage.root import GraphRoot
@@ -66,8 +66,9 @@ def head_snapshot(root: GraphRoot, branch: str, line: Line) -> Snapshot:
 
 def find_commit(root: GraphRoot, prefix: str, branch: str = MAIN) -> tuple[Line, Commit]:
     """The commit with that id or unique prefix, looked for on `branch` first, then everywhere."""
-    prefix = prefix.strip().upper()
+    word, prefix = prefix, prefix.strip().upper()
     if len(prefix) < MIN_PREFIX:
+        _refuse_tag(root, word)
         raise InvalidArgumentError(f"A commit prefix needs at least {MIN_PREFIX} characters.")
     found: dict[str, tuple[Line, Commit]] = {}
     seen: set[str] = set()
@@ -90,7 +91,18 @@ def find_commit(root: GraphRoot, prefix: str, branch: str = MAIN) -> tuple[Line,
             f"Commit {prefix} was merged into {branch!r}; the branch that it was made on is gone.",
             hint="Look at it with `omnigraph commit show`, or read the merge commit.",
         )
+    _refuse_tag(root, word)
     raise CommitNotFoundError(f"There is no commit {prefix}.", commit=prefix)
+
+
+def _refuse_tag(root: GraphRoot, word: str) -> None:
+    """What is no commit may be the name of a tag, which has an option of its own."""
+    if any(tag.name == word for tag in list_tags(root)):
+        raise CommitNotFoundError(
+            f"{word!r} is a tag, not a commit.",
+            hint=f"Name it as a tag: --tag {word}, or tag={word!r}.",
+            commit=word,
+        )
 
 
 def find_record(root: GraphRoot, prefix: str, branch: str = MAIN) -> Commit:

@@ -67,7 +67,7 @@ _Word = TypeVar("_Word", bound=StrEnum)
 
 
 class Outcome(StrEnum):
-    UP_TO_DATE = "up_to_date"
+    UP_TO_DATE = "already_up_to_date"
     FAST_FORWARD = "fast_forward"
     MERGED = "merged"
 

@@ -47,8 +47,13 @@ def taken_ids(table: TableType, ids: Sequence[str], total: int) -> KeyConflictEr
 def not_unique(check: Unique, values: Sequence[Any], holder: str) -> Violation:
     value = shown(values[0]) if len(values) == 1 else [shown(v) for v in values]
     names = ", ".join(check.properties)
-    message = f"{names} must be unique, and {holder} has the same"
+    message = f"{names} must be unique, and {holder} has {_quoted(value)} too"
     return Violation(UNIQUE, message, check.table.name, names, value)
+
+
+def _quoted(value: Any) -> str:
+    """One value, or several in parentheses."""
+    return f"({', '.join(map(repr, value))})" if isinstance(value, list) else repr(value)
 
 
 def no_such_node(check: Endpoint, id_: str) -> Violation:

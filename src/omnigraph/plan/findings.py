@@ -24,6 +24,7 @@ MOST = 100
 _LONGEST_VALUE = 120
 
 Numbers: TypeAlias = np.ndarray[Any, Any]
+Place: TypeAlias = tuple[str | None, str | None, str]  # type, property and rule
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,15 @@ class Origin:
     """Where the rows of a batch came from: record numbers from 0, lines from 1.
 
     `records` None: row number and record number are the same. `ids` are those of rows that exist
-    already, which no record names.
+    already, which no record names. `is_input` False: the rows were read by nobody, as those of a
+    merge, and are named by their ids.
     """
 
     records: Numbers | None = None
     lines: Numbers | None = None
     file: str | None = None
     ids: Sequence[str] | None = None
+    is_input: bool = True
 
     def record(self, row: int) -> int:
         return row if self.records is None else int(self.records[row])
@@ -80,6 +83,7 @@ class Findings:
         self.most = most
         self.total = 0
         self.by_rule: Counter[str] = Counter()
+        self.by_place: Counter[Place] = Counter()
         self._kept: list[Violation] = []
 
     def __bool__(self) -> bool:
@@ -93,6 +97,7 @@ class Findings:
     def add(self, violation: Violation) -> None:
         self.total += 1
         self.by_rule[violation.rule] += 1
+        self.by_place[_group_of(violation)] += 1
         self._keep([violation])
 
     def add_rows(
@@ -113,6 +118,7 @@ class Findings:
     def merge(self, other: Findings) -> None:
         self.total += other.total
         self.by_rule.update(other.by_rule)
+        self.by_place.update(other.by_place)
         self._keep(other._kept)
 
     def moved(self, records: int) -> Findings:
@@ -120,6 +126,7 @@ class Findings:
         moved = Findings(self.most)
         moved.total = self.total
         moved.by_rule = self.by_rule.copy()
+        moved.by_place = self.by_place.copy()
         moved._kept = [
             v if v.record is None else replace(v, record=v.record + records) for v in self._kept
         ]
@@ -127,13 +134,14 @@ class Findings:
 
     def raise_if_any(self) -> None:
         if self.total:
-            raise invalid(self.violations, self.total)
+            raise invalid(self.violations, self.total, places=self.by_place)
 
     def _count(self, described: Sequence[Violation], count: int) -> None:
         """Violations that were found together break the same rule."""
         if count:
             self.total += count
             self.by_rule[described[0].rule] += count
+            self.by_place[_group_of(described[0])] += count
             self._keep(described)
 
     def _keep(self, violations: Iterable[Violation]) -> None:
@@ -150,11 +158,20 @@ def located(violation: Violation, origin: Origin, row: int) -> Violation:
 
 
 def invalid(
-    violations: Sequence[Violation], total: int, rules: Mapping[str, int] | None = None
+    violations: Sequence[Violation],
+    total: int,
+    rules: Mapping[str, int] | None = None,
+    places: Mapping[Place, int] | None = None,
 ) -> InvalidDataError:
-    """The error about violations, of which the first is told; `rules` are totals for each rule."""
+    """The error about violations, of which the first is told; `rules` are totals for each rule,
+    `places` those for each rule of each property."""
     left = {0: "", 1: " There is 1 more."}.get(total - 1, f" There are {total - 1} more.")
     counted: dict[str, Any] = {} if rules is None else {"rules": dict(sorted(rules.items()))}
+    if places and len(violations) > 1:
+        counted["groups"] = [
+            {"type": type_name, "property": name, "rule": rule, "count": count}
+            for (type_name, name, rule), count in places.items()
+        ]
     return InvalidDataError(
         f"{violations[0]}.{left}", violations=violations, total=total, **counted
     )
@@ -167,6 +184,10 @@ def shown(value: Any) -> Any:
     text = value if isinstance(value, str) else repr(value)
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+def _group_of(violation: Violation) -> Place:
+    return violation.type_name, violation.property, violation.rule
 
 
 def _place(violation: Violation) -> tuple[int, str, str]:

@@ -427,7 +427,7 @@ def test_both_sides_add_columns_and_rows(context: Context) -> None:
     assert preview_merge(context, "f").conflicts == ()
     assert content(context) == before
     merge(context, "f")
-    assert merge(context, "f").outcome == "up_to_date"
+    assert merge(context, "f").outcome == "already_up_to_date"
     found = content(context)["Person"]
     assert found == {
         "anna": {
@@ -498,7 +498,7 @@ def test_a_wider_type_on_one_side_and_columns_on_both(context: Context, wide: st
     )
     assert preview_merge(context, "f").conflicts == ()
     merge(context, "f")
-    assert merge(context, "f").outcome == "up_to_date"
+    assert merge(context, "f").outcome == "already_up_to_date"
     found = content(context)["Person"]
     assert found == {
         "anna": {

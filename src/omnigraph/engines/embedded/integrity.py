@@ -100,8 +100,14 @@ def _report_pairs(
     findings.add_rows(
         rows,
         change.origin,
-        lambda row: _taken(check, change, row, f"record {change.origin.record(first_of[row])}"),
+        lambda row: _taken(check, change, row, _name_of(check, change, first_of[row])),
     )
+
+
+def _name_of(check: Unique, change: TableDelta, row: int) -> str:
+    if change.origin.is_input:
+        return f"record {change.origin.record(row)}"
+    return f"{check.table.name} {change.rows.column(ID_COLUMN)[row].as_py()!r}"
 
 
 def _taken(check: Unique, change: TableDelta, row: int, holder: str) -> Violation:

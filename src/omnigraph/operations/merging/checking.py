@@ -115,7 +115,7 @@ def _delta(sides: Sides, steps: Steps, *, everything: bool) -> Delta:
         if everything and any(sides.changed(side, table_id) for side in Side):
             change = replace(change, rows=changed_rows(step, sides))
         if not change.is_empty:
-            found[table_id] = change
+            found[table_id] = replace(change, origin=Origin(is_input=False))
     return found
 
 
@@ -173,6 +173,13 @@ def _conflicts(delta: Delta, findings: Findings) -> Iterator[MergeConflict]:
         yield _conflict(violation, change)
 
 
+def _named(violation: Violation, entity_id: str | None) -> str:
+    """The violation with the entity that breaks the rule."""
+    if entity_id is None:
+        return str(violation)
+    return f"{violation.type_name} {entity_id!r}: {violation.message}"
+
+
 def _conflict(violation: Violation, change: TableDelta | None) -> MergeConflict:
     entity_id, image = None, None
     if change is not None and violation.record is not None:
@@ -186,7 +193,7 @@ def _conflict(violation: Violation, change: TableDelta | None) -> MergeConflict:
         change.table.kind,
         change.table.name,
         entity_id,
-        f"{violation}.",
+        f"{_named(violation, entity_id)}.",
         tuple((violation.property or "").split(", ")) if violation.property else (),
         theirs=image,
     )
