@@ -67,9 +67,6 @@ WORDS: dict[str, str] = {
     "below a file": "people.jsonl/x",
 }
 
-# Words that are not tried yet.
-PENDING = {"deep JSON"}
-
 # A call of each command that works, up to what is tried.
 CALLS: dict[str, list[str]] = {
     "alias": ["people", "--store", "g"],
@@ -234,7 +231,7 @@ def fault_of(streams: Streams, arguments: Sequence[str]) -> str | None:
 
 def tried(name: str, command: Any, call: list[str], *, everything: bool) -> Iterator[list[str]]:
     """Calls of a command with one word of it replaced, or one option added."""
-    words, turn = [word for key, word in WORDS.items() if key not in PENDING], 0
+    words, turn = list(WORDS.values()), 0
     for param in command.params:
         if param.param_type_name == "argument" or getattr(param, "is_flag", False):
             continue

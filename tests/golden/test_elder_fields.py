@@ -149,7 +149,7 @@ def missing(elder: Any, ours: Any, place: str = "") -> list[str]:
     if isinstance(elder, dict):
         if not isinstance(ours, dict):
             return [place]
-        found = []
+        found: list[str] = []
         for name, kind in elder.items():
             inner = f"{place}.{name}" if place else name
             found += missing(kind, ours[name], inner) if name in ours else [inner]

@@ -37,7 +37,7 @@ def test_diff(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, "diff", graph, "main", "f")
     assert text.splitlines() == [
         "~ node Person anna  age: 30 → 31",
-        '- edge Knows k1  src: "anna", dst: "bob"',
+        '- edge Knows k1  from: "anna", to: "bob"',
     ]
     found: dict[str, Any] = json.loads(printed(capsys, "diff", graph, "main", "f", "--json"))
     assert [each["op"] for each in found["changes"]] == ["update", "delete"]

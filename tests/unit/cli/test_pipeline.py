@@ -43,7 +43,9 @@ def test_what_is_loaded_can_be_exported(
     arguments += ["--mapping", str(mapping), "--engine", "embedded", "--json"]
     assert run(arguments) == 0
     said = json.loads(capsys.readouterr().out)
-    assert (said["nodes"], said["edges"], said["records"]) == (2, 1, 3)
+    assert said["nodes"] == [{"name": "Person", "entities_loaded": 2}]
+    assert said["edges"] == [{"name": "Knows", "entities_loaded": 1}]
+    assert (said["total_entities"], said["records"]) == (3, 3)
     assert run(["export", graph, "--to", "-"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == {"type": "Person", "data": {"name": "Ada", "age": 36}}
