@@ -7,7 +7,7 @@ trap 'rm -rf "$figures"' EXIT
 begun=$(date +%s)
 export OMNIGRAPH_CRASH=full OMNIGRAPH_FIGURES="$figures" UNIVERSES="${UNIVERSES:-}"
 status=0
-$PYTEST tests/crash tests/spark/test_crash.py tests/properties \
+$PYTEST tests/crash tests/lives tests/spark/test_crash.py tests/properties \
     tests/unit/operations/test_together.py "$@" || status=$?
 CRASH_SECONDS=$(($(date +%s) - begun))
 export CRASH_SECONDS

@@ -14,7 +14,7 @@ INTRODUCTION = """\
 What `make crash` does to the program, and what came of it. Every campaign is a set
 of ordinary tests in `tests/crash`; `make test` runs all planted bugs, universes and kill cycles,
 and a part of the rest. A failure names its seed, and the seed gives the same failure again:
-`python -m tests.universe 17` plays one universe.
+`python -m tests.universe 17` plays one universe, `python -m tests.lives 17` one life.
 
 Processes are killed here, machines are not: a power failure, which also loses what was written and
 not yet synced, is not played.
@@ -89,6 +89,7 @@ def _sections(figures: Figures) -> Iterator[str]:
                 f"{universes['played']} universes, seeds {universes['seeds']}, "
                 f"{universes['operations']} operations, {universes['killed processes']} killed",
             ),
+            *_lives(figures),
             (
                 "writers killed at random times; every acknowledged commit is there, whole, once",
                 f"{kills['cycles']} cycles, {kills['acknowledged commits']} acknowledged commits",
@@ -126,6 +127,23 @@ def _places(counts: Mapping[str, int]) -> str:
     if not counts:
         return ""
     return " (" + ", ".join(f"{where}: {count}" for where, count in counts.items()) + ")"
+
+
+def _lives(figures: Figures) -> list[tuple[str, str]]:
+    """None before the first full run that has them."""
+    lives = figures.get("lives")
+    if not lives:
+        return []
+    size = (
+        f"{lives['played']} lives, seeds {lives['seeds']}, {lives['queries']} queries, "
+        f"{lives['operations']} other operations, {lives['refused']} of them rightly refused"
+    )
+    return [
+        (
+            "lives of random graphs, with queries that a second evaluator answers from their text",
+            size,
+        )
+    ]
 
 
 def _resource(entry: Mapping[str, Any]) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from typing import Any
 
 from tests.crash.errands import Fault
 from tests.crash.sizes import FULL, KILL_CYCLES, UNIVERSES, USUAL_CYCLES, USUAL_UNIVERSES
+from tests.lives.sizes import ALL_QUERIES
 
 KEPT = Path(__file__).with_name("figures.json")
 Entry = Mapping[str, Any]
@@ -48,6 +49,7 @@ def summarize(found: Mapping[str, Sequence[Entry]]) -> Figures:
         raised.update(entry["raised"])
     universes, kills = found.get("universes", []), found.get("kill loop", [])
     crowds = found.get("crowds", [])
+    lives = found.get("lives", [])
     isolation, damage = found.get("isolation", []), found.get("damaged objects", [])
     return {
         "crash sweep": {
@@ -67,6 +69,13 @@ def summarize(found: Mapping[str, Sequence[Entry]]) -> Figures:
             "seeds": _span(universes),
             "operations": total(universes, "operations"),
             "killed processes": total(universes, "killed"),
+        },
+        "lives": {
+            "played": total(lives, "lives"),
+            "seeds": _span(lives),
+            "queries": total(lives, "queries"),
+            "operations": total(lives, "operations"),
+            "refused": total(lives, "refused"),
         },
         "kill loop": {
             "cycles": total(kills, "cycles"),
@@ -130,6 +139,7 @@ def shortfalls(figures: Figures) -> list[str]:
         "faults met": (faults["faults met"], sweep["steps"] * len(Fault)),
         "second kills in recovery": (sweep["second kills in recovery"], 1),
         "universes": (figures["universes"]["played"], UNIVERSES),
+        "queries of lives": (figures["lives"]["queries"], ALL_QUERIES),
         "kill cycles": (figures["kill loop"]["cycles"], KILL_CYCLES),
         "planted bugs caught": (len(figures["planted bugs"]), len(MUTANTS)),
     }

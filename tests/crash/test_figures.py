@@ -6,6 +6,7 @@ from tests.crash.errands import Fault
 from tests.crash.figures import shortfalls, summarize
 from tests.crash.sizes import KILL_CYCLES, UNIVERSES
 from tests.crash.test_sweep import SWEPT
+from tests.lives.sizes import ALL_QUERIES
 from tests.mutants.catalogue import MUTANTS
 
 
@@ -15,6 +16,7 @@ def full_run() -> dict[str, list[dict[str, object]]]:
         "crash sweep": [{"operation": name, **swept} for name in SWEPT],
         "fault sweep": [{"operation": name, "met": 2 * len(Fault), "raised": {}} for name in SWEPT],
         "universes": [{"played": UNIVERSES, "first": 0, "last": UNIVERSES - 1}],
+        "lives": [{"queries": ALL_QUERIES, "first": 0, "last": 9}],
         "kill loop": [{"cycles": KILL_CYCLES}],
         "planted bugs": [{"name": name} for name in MUTANTS],
     }
