@@ -108,6 +108,14 @@ def _sections(figures: Figures) -> Iterator[str]:
             ),
         ],
     )
+    if figures.get("network"):
+        yield "## A network that fails"
+        yield (
+            "Requests of operations on S3 that a proxy delays, resets, throttles, refuses with "
+            "expired credentials, answers by half, not at all or with an error after the server "
+            "has carried them out; and listings that show an older state."
+        )
+        yield _table(("server", "cases"), list(figures["network"].items()))
     yield "## Damaged objects and scarce resources"
     yield _table(("damaged", "tries"), list(figures["damaged objects"].items()))
     yield _table(("scarce", "what came of it"), [_resource(e) for e in figures["resources"]])

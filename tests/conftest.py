@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from tests.memory import choose_folder
 from tests.reader import folder, shop  # noqa: F401  # fixtures for every test
 from tests.s3 import s3_root, s3_server  # noqa: F401
+from tests.s3second import second_s3_root, second_s3_server  # noqa: F401
 
 # The same examples every time, and no deadline: the machine may be busy with other tests.
 settings.register_profile(
@@ -28,7 +29,7 @@ choose_folder()
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "s3_server" in getattr(item, "fixturenames", ()):
+        if {"s3_server", "second_s3_server"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.s3)
         # One session for all: tests that use it run in the same worker. Those of Spark that start
         # processes of their own may run beside it.

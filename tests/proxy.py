@@ -31,7 +31,7 @@ class CountingProxy:
         assert parts.hostname is not None
         assert parts.port is not None
         self._upstream = (parts.hostname, parts.port)
-        self._guard = threading.Lock()
+        self.guard = threading.Lock()
         self.seen: list[Seen] = []
         proxy = self
 
@@ -63,10 +63,10 @@ class CountingProxy:
     def counting(self) -> Iterator[Counter[str]]:
         """How many requests of each verb are made in a block."""
         counted: Counter[str] = Counter()
-        with self._guard:
+        with self.guard:
             start = len(self.seen)
         yield counted
-        with self._guard:
+        with self.guard:
             counted.update(seen.verb for seen in self.seen[start:])
 
     def since(self, start: int) -> list[str]:
@@ -78,20 +78,34 @@ class CountingProxy:
             for each in (client, server):  # else small parts wait for one another
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             client_file, server_file = client.makefile("rb"), server.makefile("rb")
-            while head := _read_head(client_file):
-                method, target, _ = head[0].split(" ", 2)
-                headers = _headers(head)
-                with self._guard:
-                    self.seen.append(_describe(method, target, headers))
-                server.sendall(_raw(head))
-                _copy_body(client_file, server, headers)
-                answer = _read_head(server_file)
-                if not answer:
-                    return
-                client.sendall(_raw(answer))
-                status = int(answer[0].split(" ")[1])
-                if method != "HEAD" and status not in (204, 304):
-                    _copy_body(server_file, client, _headers(answer))
+            while self.exchange(client, server, (client_file, server_file)):
+                pass
+
+    def exchange(self, client: socket.socket, server: socket.socket, files: Any) -> bool:
+        """Forward one request and its answer. False: the connection is over."""
+        head = read_head(files[0])
+        if not head:
+            return False
+        method, target, _ = head[0].split(" ", 2)
+        headers = headers_of(head)
+        self.count(method, target, headers)
+        server.sendall(raw_head(head))
+        copy_body(files[0], server, headers)
+        answer = read_head(files[1])
+        if not answer:
+            return False
+        client.sendall(raw_head(answer))
+        status = int(answer[0].split(" ")[1])
+        if method != "HEAD" and status not in (204, 304):
+            copy_body(files[1], client, headers_of(answer))
+        return True
+
+    def count(self, method: str, target: str, headers: dict[str, str]) -> tuple[Seen, int]:
+        """Record a request; returns it and its number, from 1."""
+        seen = _describe(method, target, headers)
+        with self.guard:
+            self.seen.append(seen)
+            return seen, len(self.seen)
 
 
 def _describe(method: str, target: str, headers: dict[str, str]) -> Seen:
@@ -107,7 +121,7 @@ def _describe(method: str, target: str, headers: dict[str, str]) -> Seen:
     return Seen(verb, parts.path)
 
 
-def _read_head(file: Any) -> list[str]:
+def read_head(file: Any) -> list[str]:
     lines: list[str] = []
     while line := file.readline():
         text = line.decode("latin-1").rstrip("\r\n")
@@ -118,16 +132,16 @@ def _read_head(file: Any) -> list[str]:
     return []
 
 
-def _raw(head: list[str]) -> bytes:
+def raw_head(head: list[str]) -> bytes:
     return ("\r\n".join(head) + "\r\n\r\n").encode("latin-1")
 
 
-def _headers(head: list[str]) -> dict[str, str]:
+def headers_of(head: list[str]) -> dict[str, str]:
     pairs = (line.split(":", 1) for line in head[1:])
     return {name.strip().lower(): value.strip() for name, value in pairs}
 
 
-def _copy_body(source: Any, target: socket.socket, headers: dict[str, str]) -> None:
+def copy_body(source: Any, target: Any, headers: dict[str, str]) -> None:
     if headers.get("transfer-encoding", "").lower() == "chunked":
         while True:
             line = source.readline()

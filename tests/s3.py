@@ -55,7 +55,7 @@ class S3Server:
 
     def start(self) -> None:
         for _ in range(3):  # A port that was free a moment ago may be taken by now.
-            self._ports = dict(zip(_PORTS, _free_ports(len(_PORTS)), strict=True))
+            self._ports = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True))
             self._launch()
             if self._is_up():
                 self._make_bucket()
@@ -171,7 +171,7 @@ def _launcher() -> list[str]:
     return [sys.executable, "-c", _DIE_WITH_PARENT, str(binary)]
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:

@@ -1,4 +1,5 @@
-"""What every place for control objects promises; each case runs on disk, in memory and on S3."""
+"""What every place for control objects promises; each case runs on disk, in memory and on two
+implementations of S3."""
 
 # ledger: S01, S02, S03
 
@@ -22,8 +23,8 @@ from omnigraph.storage import objects
 from omnigraph.storage.locks import writer_lock
 from omnigraph.storage.objects import ObjectStore, Step, open_store
 
-PLACES = ["disk", "memory", "s3"]
-SHARED = ["disk", "s3"]  # Places that several processes can see.
+PLACES = ["disk", "memory", "s3", "second s3"]
+SHARED = ["disk", "s3", "second s3"]  # Places that several processes can see.
 
 
 @pytest.fixture(params=PLACES)
@@ -42,8 +43,9 @@ def _address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
             return str(tmp_path / "graph")
         case "memory":
             return f"memory://{uuid4().hex}/deep/root"
-        case _:
-            address: str = request.getfixturevalue("s3_root")
+        case place:
+            fixture = "s3_root" if place == "s3" else "second_s3_root"
+            address: str = request.getfixturevalue(fixture)
             return address
 
 

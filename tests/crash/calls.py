@@ -26,6 +26,7 @@ from tests.crash.scenes import (
     write_often,
 )
 from tests.crash.stepping import (
+    attempt,
     check_case,
     fail_at_step,
     kill_at_step,
@@ -41,6 +42,7 @@ __all__ = [
     "act_in_universe",
     "append_to_lists",
     "armed",
+    "attempt",
     "check_case",
     "churn",
     "create_branch",

@@ -50,6 +50,7 @@ def summarize(found: Mapping[str, Sequence[Entry]]) -> Figures:
     universes, kills = found.get("universes", []), found.get("kill loop", [])
     crowds = found.get("crowds", [])
     lives = found.get("lives", [])
+    network = found.get("network", [])
     isolation, damage = found.get("isolation", []), found.get("damaged objects", [])
     return {
         "crash sweep": {
@@ -94,6 +95,10 @@ def summarize(found: Mapping[str, Sequence[Entry]]) -> Figures:
                 where: total([e for e in isolation if e["where"] == where], "histories")
                 for where in sorted({e["where"] for e in isolation})
             },
+        },
+        "network": {
+            server: total([e for e in network if e["server"] == server], "met")
+            for server in sorted({e["server"] for e in network})
         },
         "damaged objects": {entry["kind"]: entry["tried"] for entry in _by(damage, "kind")},
         "resources": [dict(entry) for entry in _by(found.get("resources", []), "what")],

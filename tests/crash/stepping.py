@@ -44,15 +44,21 @@ def kill_at_step(what: str, uri: str, nth: int, when: str) -> int:
 def fail_at_step(what: str, uri: str, nth: int, fault: str) -> Plain:
     """Do it with a fault at one step: what was raised, if anything, and whether it was ours."""
     faulty = Faulty(nth, Fault(fault))
-    said: Plain = {"error": None, "ours": True, "message": ""}
     with intercepted(faulty):
-        try:
-            _do(what, uri)
-        except Exception as error:  # noqa: BLE001  # whether it is one of ours is the question
-            said["error"] = type(error).__name__
-            said["ours"] = isinstance(error, OmniGraphError)
-            said["message"] = str(error)
+        said = attempt(what, uri)
     return {**said, "met": faulty.met, "passed": faulty.passed}
+
+
+def attempt(what: str, uri: str) -> Plain:
+    """Do it: what was raised, if anything, and whether it was ours."""
+    said: Plain = {"error": None, "ours": True, "message": ""}
+    try:
+        _do(what, uri)
+    except Exception as error:  # noqa: BLE001  # whether it is one of ours is the question
+        said["error"] = type(error).__name__
+        said["ours"] = isinstance(error, OmniGraphError)
+        said["message"] = str(error)
+    return said
 
 
 def look(uri: str) -> Plain:
