@@ -7,6 +7,7 @@ says which check of the harness should notice it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -19,13 +20,13 @@ from omnigraph.engines.embedded import integrity, numbering, statements
 from omnigraph.history import ancestry, rows
 from omnigraph.history.refs import MAIN_BRANCH, branch_path
 from omnigraph.model.conflict import Side
-from omnigraph.operations import opening, retention, revert, sharing, writing
+from omnigraph.operations import opening, requests, retention, revert, sharing, writing
 from omnigraph.operations.merging import planning, tables
 from omnigraph.plan import constraints, merging
 from omnigraph.storage import hits, incarnation, manifest, scratch, text
 from omnigraph.storage.holder import LockToken
 
-UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES, SEARCHES = (
+UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES, SEARCHES, TEXTS = (
     "universe",
     "crash sweep",
     "kill in recovery",
@@ -34,6 +35,7 @@ UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES, SEARCHES = (
     "crowd loop",
     "restores",
     "search lives",
+    "texts",
 )
 Patch = tuple[Any, str, Any]
 
@@ -93,6 +95,10 @@ def _unlocked(store: Any, name: str, **how: Any) -> Any:
 
     holder = Holder.here(how.get("owner", ""), "write")
     return nullcontext(LockToken(name, 1, holder, lambda: None))
+
+
+def _any_text(value: Any, what: str, **bounds: Any) -> Any:
+    return value
 
 
 def _by_version_alone(dataset: Any) -> bytes:
@@ -268,6 +274,14 @@ MUTANTS: dict[str, Mutant] = {
     "a restored graph is the same graph": Mutant(
         "storage", "what was cached of a graph is used for the one restored in its place", RESTORES,
         lambda: [(incarnation, "_continues", _constant(True))],
+    ),
+    "store any text": Mutant(
+        "commit", "a message that no store can hold is written into the history", TEXTS,
+        lambda: [
+            *((room, "check_text", _any_text) for room in (checks, requests)),
+            (rows, "encode_payload", json.dumps),
+            (journal, "encode_object", lambda value: json.dumps(value).encode()),
+        ],
     ),
     "roll half forward": Mutant(
         "recovery", "a commit is published of which a part has landed", SWEEP,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from tests.crash import restores
+from tests.crash import restores, texts
 from tests.crash.crowding import CrowdLoop
 from tests.crash.killing import KillLoop
 from tests.crash.listtrial import judge
@@ -26,6 +26,7 @@ from tests.mutants.catalogue import (
     RESTORES,
     SEARCHES,
     SWEEP,
+    TEXTS,
     TWICE,
     UNIVERSE,
     Mutant,
@@ -77,7 +78,7 @@ def _seeds(first: int) -> list[int]:
 @contextmanager
 def _here(mutant: Mutant, name: str) -> Iterator[None]:
     """In checks without children this process works, too; in the others it only looks."""
-    with applied(name if mutant.check in (UNIVERSE, RESTORES, SEARCHES) else ""):
+    with applied(name if mutant.check in (UNIVERSE, RESTORES, SEARCHES, TEXTS) else ""):
         yield
 
 
@@ -123,6 +124,10 @@ def _searches(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
     return lambda seed: Life(seed, str(folder / str(seed))).play(SEARCHED_STEPS)
 
 
+def _texts(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
+    return lambda seed: texts.play(seed, folder / str(seed))
+
+
 _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     UNIVERSE: _universe,
     SWEEP: _sweep,
@@ -132,6 +137,7 @@ _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     CROWDS: _crowds,
     RESTORES: _restores,
     SEARCHES: _searches,
+    TEXTS: _texts,
 }
 
 

@@ -13,7 +13,6 @@ when it ends, its manifest stays for the branches and tags that began on it.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Iterator
@@ -41,6 +40,7 @@ from omnigraph.history.refs import (
     renamed_away,
 )
 from omnigraph.history.rows import BranchState, Fork, encode_checkpoint, encode_state
+from omnigraph.model.texts import encode_object
 from omnigraph.model.ulid import new_ulid
 from omnigraph.storage.locks import LockToken, writer_lock
 from omnigraph.storage.manifest import manifest_path
@@ -211,7 +211,7 @@ def _refuse_children(root: GraphRoot, branch: Branch) -> None:
 
 def _bury(root: GraphRoot, branch: Branch, actor: str) -> None:
     note = {"name": branch.name, "actor": actor, "deleted_at_us": time.time_ns() // 1000}
-    root.objects.put(f"{DELETED}/{branch.id}.json", json.dumps(note, sort_keys=True).encode())
+    root.objects.put(f"{DELETED}/{branch.id}.json", encode_object(note))
 
 
 def _bury_quietly(root: GraphRoot, branch: Branch, actor: str) -> None:

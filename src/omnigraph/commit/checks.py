@@ -19,8 +19,9 @@ from omnigraph.errors import (
 )
 from omnigraph.history.log import Line
 from omnigraph.history.refs import MAIN, Branch, read_branch
-from omnigraph.model.commit import HeadIs, Proposal, StagedWrite, TableUnchanged
+from omnigraph.model.commit import HeadIs, Proposal, Signature, StagedWrite, TableUnchanged
 from omnigraph.model.snapshot import TableVersion
+from omnigraph.model.texts import check_line, check_text, encode_payload
 from omnigraph.storage.landing import has_drifted, is_fresh, landed_version
 from omnigraph.storage.lines import owner_of
 from omnigraph.storage.root import GraphRoot
@@ -33,14 +34,17 @@ def refuse_repeats(proposal: Proposal) -> None:
         raise InvalidArgumentError("A proposal stages at most one write per table.")
 
 
-def refuse_no_text(proposal: Proposal) -> None:
+def refuse_bad_texts(proposal: Proposal) -> None:
     """What is no text could be written into the history, and not be read from it any more."""
-    signed = [(proposal.actor, proposal.message)]
-    signed += [(one.actor, one.message) for one in proposal.also]
-    for actor, message in signed:
-        for name, value in (("actor", actor), ("message", message)):
-            if not isinstance(value, str):
-                raise InvalidArgumentError(f"The {name} of a commit is a text, not {value!r}.")
+    signed: tuple[Proposal | Signature, ...] = (proposal, *proposal.also)
+    for one in signed:
+        check_line(one.actor, "actor of a commit")
+        check_text(one.message, "message of a commit")
+        if one.idempotency_key is not None:
+            check_text(one.idempotency_key, "idempotency key")
+        check_text(
+            encode_payload(dict(one.details)), "record of the commit's details", most=1 << 20
+        )
 
 
 def refuse_replacement(line: Line, proposal: Proposal) -> None:

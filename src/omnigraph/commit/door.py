@@ -20,9 +20,9 @@ from omnigraph import faults
 from omnigraph.commit import journal, keys
 from omnigraph.commit.checks import (
     check_requirements,
+    refuse_bad_texts,
     refuse_drift,
     refuse_gone,
-    refuse_no_text,
     refuse_repeats,
     refuse_replacement,
     refuse_strangers,
@@ -157,7 +157,7 @@ def _refuse_used_keys(line: Line, proposal: Proposal) -> None:
 
 def _admit(root: GraphRoot, line: Line, proposal: Proposal, token: LockToken) -> list[Commit]:
     refuse_replacement(line, proposal)
-    refuse_no_text(proposal)
+    refuse_bad_texts(proposal)
     check_requirements(line, proposal)
     refuse_strangers(proposal.staged, line.branch_id)
     refuse_drift(root, proposal.staged, line.branch_id)

@@ -10,7 +10,6 @@ Deliberately absent: judging sidecars (`decide`) and acting on them (`recovery`)
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -22,6 +21,7 @@ from omnigraph.errors import FormatError, StorageError
 from omnigraph.history.decoding import decoding, read_fields, text, text_or_none, texts, whole
 from omnigraph.history.rows import commit_from_json, commit_to_json
 from omnigraph.model.commit import Commit
+from omnigraph.model.texts import encode_object
 from omnigraph.storage.root import GraphRoot
 
 DIRECTORY = "__recovery"
@@ -80,7 +80,7 @@ class Sidecar:
             "confirmed": self.confirmed,
             "condemned": self.condemned,
         }
-        return json.dumps(value, sort_keys=True).encode()
+        return encode_object(value)
 
 
 def sidecar_path(operation_id: str) -> str:
@@ -127,6 +127,12 @@ def pending(root: GraphRoot) -> Iterator[Sidecar]:
         sidecar = _read(root, path)
         if sidecar is not None:  # finished by its writer since the listing
             yield sidecar
+
+
+def waiting(root: GraphRoot) -> Iterator[str]:
+    """The operations of the same, also of those that cannot be read."""
+    for path in root.objects.list(DIRECTORY):
+        yield path.removeprefix(f"{DIRECTORY}/").removesuffix(".json")
 
 
 def read(root: GraphRoot, operation_id: str) -> Sidecar | None:

@@ -13,7 +13,6 @@ Deliberately absent: comparing requests. A key means the request that used it fi
 
 from __future__ import annotations
 
-import json
 from hashlib import sha256
 
 from omnigraph.errors import InvalidArgumentError
@@ -21,6 +20,7 @@ from omnigraph.history.decoding import decoding, read_fields, text, whole
 from omnigraph.history.log import Line
 from omnigraph.history.rows import TAIL_COMMITS
 from omnigraph.model.commit import Commit
+from omnigraph.model.texts import check_text, encode_object
 from omnigraph.storage.root import GraphRoot
 
 DIRECTORY = "__keys"
@@ -31,10 +31,8 @@ def earlier_outcome(line: Line, key: str | None) -> Commit | None:
     """The commit on this branch that used the key, if there is one."""
     if key is None:
         return None
-    if not key or len(key.encode("utf-8", "replace")) > MAX_KEY_BYTES:
+    if not check_text(key, "idempotency key", most=MAX_KEY_BYTES):
         raise InvalidArgumentError(f"An idempotency key has 1 to {MAX_KEY_BYTES} bytes.")
-    if key != key.encode("utf-8", "replace").decode():
-        raise InvalidArgumentError("An idempotency key holds half a character.")
     found = line.root.objects.get_or_none(_path(line, key))
     if found is None:
         return None
@@ -56,7 +54,7 @@ def remember(root: GraphRoot, line: Line, planned: Commit) -> None:
         "commit_id": planned.id,
         "sequence": planned.sequence,
     }
-    data = json.dumps(record, sort_keys=True).encode()
+    data = encode_object(record)
     # The publish forces it to the medium.
     root.objects.put(_path(line, planned.idempotency_key), data, forced=False)
 

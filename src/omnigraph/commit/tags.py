@@ -11,6 +11,7 @@ import time
 from omnigraph.errors import AlreadyExistsError, StoragePreconditionError
 from omnigraph.history.refs import Tag, check_name, read_tag, tag_path
 from omnigraph.model.commit import Commit
+from omnigraph.model.texts import check_text
 from omnigraph.storage.root import GraphRoot
 
 
@@ -18,6 +19,7 @@ def create_tag(
     root: GraphRoot, name: str, branch_id: str, commit: Commit, actor: str, message: str = ""
 ) -> Tag:
     check_name(name, "tag")
+    check_text(message, "message of the tag")
     tag = Tag(name, branch_id, commit.id, commit.sequence, time.time_ns() // 1000, actor, message)
     try:
         root.objects.create(tag_path(name), tag.to_bytes())

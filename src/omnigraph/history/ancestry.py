@@ -16,6 +16,7 @@ from omnigraph.errors import CommitNotFoundError, GraphNotFoundError, InvariantV
 from omnigraph.history.catalogs import read_catalog
 from omnigraph.history.log import Line, commit_at, labelled
 from omnigraph.history.merged import MergedRecord, read_record
+from omnigraph.history.rows import whole_commit
 from omnigraph.model.commit import Commit
 from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.storage.root import GraphRoot
@@ -133,7 +134,7 @@ class _Walker:
             yield second
 
     def _second_parent(self, commit: Commit) -> Place | None:
-        merged = commit.details.get(MERGED_BRANCH)
+        merged = whole_commit(commit).details.get(MERGED_BRANCH)
         if merged is None:
             return None
         found = self._find(str(merged), int(commit.details[MERGED_SEQUENCE]))

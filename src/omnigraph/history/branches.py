@@ -10,15 +10,18 @@ Deliberately absent: who may see a branch.
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
 from omnigraph.history.log import Line, find_by_prefix
-from omnigraph.history.refs import Branch, list_branches
+from omnigraph.history.refs import Branch, readable_branches
 from omnigraph.model.commit import Commit, CommitKind
 from omnigraph.storage.root import GraphRoot
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,9 @@ class BranchInfo:
 
 def describe_branches(root: GraphRoot) -> list[BranchInfo]:
     """Every live branch, main first, then by name."""
-    branches = list_branches(root)
+    branches, damaged = readable_branches(root)
+    for error in damaged:
+        log.warning("%s", error.message)
     names = {branch.id: branch.name for branch in branches}
     return [describe(root, branch, names) for branch in branches]
 

@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from omnigraph.errors import InvariantViolationError
+from omnigraph.model.texts import readable
 
-_WRONG = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
+WRONG = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
 
 
 @contextmanager
@@ -25,7 +26,7 @@ def decoding(what: str, hint: str, **details: Any) -> Iterator[None]:
     """Run a block that takes stored text apart; `what` begins the sentence of the error."""
     try:
         yield
-    except _WRONG as error:
+    except WRONG as error:
         why = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise InvariantViolationError(
             f"{what} cannot be read: {why}.", hint=hint, **details
@@ -37,6 +38,24 @@ def text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} stands where a text should")
     value.encode()  # half a character would only be found out when a file is named by it
+    return value
+
+
+def shown(value: object) -> str:
+    """A text that only people read: what is not Unicode in it is replaced, and fails nothing."""
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} stands where a text should")
+    return readable(value)
+
+
+def shown_values(value: object) -> Any:
+    """The same for every text in a JSON value."""
+    if isinstance(value, str):
+        return readable(value)
+    if isinstance(value, list):
+        return [shown_values(item) for item in value]
+    if isinstance(value, dict):
+        return {readable(key): shown_values(item) for key, item in value.items()}
     return value
 
 

@@ -32,6 +32,8 @@ from omnigraph.history.rows import (
     decode_checkpoint,
     decode_commit,
     decode_state,
+    is_whole,
+    whole_commit,
 )
 from omnigraph.model.commit import Commit
 from omnigraph.model.snapshot import TableVersion
@@ -114,7 +116,7 @@ class Line:
             raise InvariantViolationError(f"No checkpoint precedes commit {sequence}.")
         steps = {_sequence(r): r for r in rows if r.object_type == COMMIT and _sequence(r) > base}
         for step in sorted(steps):
-            tables = apply_commit(tables, decode_commit(steps[step]))
+            tables = apply_commit(tables, whole_commit(decode_commit(steps[step])))
         return tables
 
     def _undone(self, sequence: int) -> dict[int, TableVersion] | None:
@@ -124,9 +126,13 @@ class Line:
         if not recent[0].sequence <= sequence <= recent[-1].sequence:
             return None
         later = [commit for commit in recent if commit.sequence > sequence]
+        if any(not is_whole(commit) for commit in later):
+            return None
         changed = {key for commit in later for key in _touched(commit)}
         tables = {key: one for key, one in self.state.tables.items() if key not in changed}
         for commit in reversed(recent[: len(recent) - len(later)]):
+            if changed and not is_whole(commit):
+                return None
             versions = {version.table_id: version for version in commit.changes}
             for key in changed.intersection(_touched(commit)):
                 changed.remove(key)

@@ -12,7 +12,6 @@ Deliberately absent: keeping the data of those states; cleanup may have removed 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ from omnigraph.history.log import filtered
 from omnigraph.history.rows import apply_commit, commit_from_json, commit_to_json
 from omnigraph.model.commit import Commit, CommitKind
 from omnigraph.model.snapshot import TableVersion
+from omnigraph.model.texts import encode_object
 from omnigraph.storage.root import GraphRoot
 
 DIRECTORY = "__merged"
@@ -52,7 +52,7 @@ class MergedRecord:
             "base_tables": [version.to_json() for version in self.base_tables.values()],
             "commits": [commit_to_json(commit) for commit in self.commits],
         }
-        return json.dumps(value, separators=(",", ":")).encode()
+        return encode_object(value)
 
 
 def record_path(record_id: str) -> str:

@@ -11,19 +11,31 @@ Deliberately absent: creating, renaming and deleting (`commit.branches`, `commit
 from __future__ import annotations
 
 import hashlib
-import json
 import string
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
+from typing import TypeVar
 
 from omnigraph.errors import (
     BranchNotFoundError,
     InvalidArgumentError,
+    InvariantViolationError,
     TagNotFoundError,
 )
-from omnigraph.history.decoding import decoding, read_fields, text, text_or_none, texts, whole
+from omnigraph.history.decoding import (
+    decoding,
+    read_fields,
+    shown,
+    text,
+    text_or_none,
+    texts,
+    whole,
+)
+from omnigraph.model.texts import encode_object
 from omnigraph.storage.root import GraphRoot
+
+R = TypeVar("R")
 
 MAIN = "main"
 BRANCHES = "__refs"
@@ -52,7 +64,7 @@ class Branch:
     renamed_from: str | None = None
 
     def to_bytes(self) -> bytes:
-        return json.dumps(asdict(self), sort_keys=True).encode()
+        return encode_object(asdict(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +78,7 @@ class Tag:
     message: str = ""
 
     def to_bytes(self) -> bytes:
-        return json.dumps(asdict(self), sort_keys=True).encode()
+        return encode_object(asdict(self))
 
 
 MAIN_BRANCH = Branch(MAIN, MAIN)
@@ -127,8 +139,37 @@ def read_branch(root: GraphRoot, name: str) -> Branch:
 
 
 def list_branches(root: GraphRoot) -> list[Branch]:
-    """All live branches that may be seen, main first, then by name."""
-    named = [decode_branch(data, path) for path, data in _read_all(root, BRANCHES)]
+    """All live branches that may be seen, main first, then by name. A reference that cannot be
+    read is an error: what it names must not be taken for absent."""
+    return _live(root, [decode_branch(data, path) for path, data in _read_all(root, BRANCHES)])
+
+
+def readable_branches(root: GraphRoot) -> tuple[list[Branch], list[InvariantViolationError]]:
+    """The same without the references that cannot be read, and why they cannot."""
+    named, damaged = _read_what_can_be(root, BRANCHES, decode_branch)
+    return _live(root, named), damaged
+
+
+def readable_tags(root: GraphRoot) -> tuple[list[Tag], list[InvariantViolationError]]:
+    """The tags by name, without those that cannot be read, and why they cannot."""
+    tags, damaged = _read_what_can_be(root, TAGS, decode_tag)
+    return sorted(tags, key=lambda tag: tag.name), damaged
+
+
+def _read_what_can_be(
+    root: GraphRoot, prefix: str, decode: Callable[[bytes, str], R]
+) -> tuple[list[R], list[InvariantViolationError]]:
+    found: list[R] = []
+    damaged: list[InvariantViolationError] = []
+    for path, data in _read_all(root, prefix):
+        try:
+            found.append(decode(data, path))
+        except InvariantViolationError as error:
+            damaged.append(error)
+    return found, damaged
+
+
+def _live(root: GraphRoot, named: list[Branch]) -> list[Branch]:
     seen = [branch for branch in named if not branch.name.startswith(HIDDEN)]
     live = [branch for branch in seen if not renamed_away(root, branch)]
     return [MAIN_BRANCH, *sorted(live, key=lambda branch: branch.name)]
@@ -150,23 +191,24 @@ def list_tags(root: GraphRoot) -> list[Tag]:
 def decode_branch(data: bytes, where: str) -> Branch:
     with _decoding(where):
         found = Branch(**read_fields(data))
-        for name in (found.name, found.id, found.actor):
+        for name in (found.name, found.id):
             text(name)
         for other in (found.parent_id, found.fork_commit, found.renaming_to, found.renamed_from):
             text_or_none(other)
         whole(found.fork_sequence)
         whole(found.created_at_us)
-        return replace(found, ancestors=texts(found.ancestors))
+        return replace(found, ancestors=texts(found.ancestors), actor=shown(found.actor))
 
 
 def decode_tag(data: bytes, where: str) -> Tag:
     with _decoding(where):
         found = Tag(**read_fields(data))
-        for name in (found.name, found.branch_id, found.commit_id, found.actor, found.message):
+        for name in (found.name, found.branch_id, found.commit_id):
             text(name)
         whole(found.sequence)
         whole(found.created_at_us)
-        return found
+        # What only people read must not keep anybody from what the tag names.
+        return replace(found, actor=shown(found.actor), message=shown(found.message))
 
 
 def _decoding(where: str) -> AbstractContextManager[None]:

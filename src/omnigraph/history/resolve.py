@@ -14,9 +14,17 @@ from omnigraph.errors import CommitNotFoundError, HistoryReclaimedError, Invalid
 from omnigraph.history.catalogs import read_catalog
 from omnigraph.history.log import Line, commit_at, find_before, find_by_prefix, line_of, lines
 from omnigraph.history.merged import find_merged
-from omnigraph.history.refs import MAIN, list_branches, list_tags, read_branch, read_tag
+from omnigraph.history.refs import (
+    MAIN,
+    list_tags,
+    read_branch,
+    read_tag,
+    readable_branches,
+)
+from omnigraph.history.rows import whole_commit
 from omnigraph.model.commit import Commit
 from omnigraph.model.snapshot import Snapshot
+from omnigraph.model.texts import check_line
 from omnigraph.storage.root import GraphRoot
 
 MIN_PREFIX = 4
@@ -66,7 +74,7 @@ def head_snapshot(root: GraphRoot, branch: str, line: Line) -> Snapshot:
 
 def find_commit(root: GraphRoot, prefix: str, branch: str = MAIN) -> tuple[Line, Commit]:
     """The commit with that id or unique prefix, looked for on `branch` first, then everywhere."""
-    word, prefix = prefix, prefix.strip().upper()
+    word, prefix = prefix, check_line(prefix, "commit id").strip().upper()
     if len(prefix) < MIN_PREFIX:
         _refuse_tag(root, word)
         raise InvalidArgumentError(f"A commit prefix needs at least {MIN_PREFIX} characters.")
@@ -121,7 +129,7 @@ def find_record(root: GraphRoot, prefix: str, branch: str = MAIN) -> Commit:
 
 def _search_order(root: GraphRoot, branch: str) -> list[str]:
     first = read_branch(root, branch).id
-    others = [other.id for other in list_branches(root)]
+    others = [other.id for other in readable_branches(root)[0]]
     return [first, *(other for other in others if other != first)]
 
 
@@ -136,7 +144,7 @@ def _find_by_time(root: GraphRoot, branch_id: str, timestamp_us: int) -> tuple[L
 def _at(root: GraphRoot, branch: str, line: Line, sequence: int) -> Snapshot:
     if sequence == line.state.head.sequence:
         return head_snapshot(root, branch, line)
-    commit = commit_at(line, sequence)
+    commit = whole_commit(commit_at(line, sequence))
     catalog = read_catalog(root, commit.schema_hash)
     tables = line.tables_after(sequence)
     incarnation = line.image.incarnation

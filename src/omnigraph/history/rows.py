@@ -5,24 +5,35 @@
     commit        the newest commits; older ones lie in sealed segments
     checkpoint    all table versions after one commit, so that an old state can be rebuilt
 
-Guarantees: pure functions; decoding what was encoded gives the same value. A tail is mostly what
+Guarantees: pure functions; decoding what was encoded gives the same value; the record of a commit
+that cannot be read hides nothing but that commit, and is kept as it is. A tail is mostly what
 the tail before it was, so what both hold is not encoded or decoded again.
 Deliberately absent: I/O.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from omnigraph.errors import InvariantViolationError
-from omnigraph.history.decoding import decoding, read_fields, text, text_or_none, texts, whole
-from omnigraph.model.commit import Commit, CommitKind
+from omnigraph.history.decoding import (
+    WRONG,
+    decoding,
+    read_fields,
+    shown,
+    shown_values,
+    text,
+    text_or_none,
+    texts,
+    whole,
+)
+from omnigraph.model.commit import Commit, CommitKind, Damage
 from omnigraph.model.snapshot import TableVersion
+from omnigraph.model.texts import encode_payload
 from omnigraph.storage.segments import ManifestRow
 
 HEAD = "head"
@@ -76,13 +87,15 @@ def _decode_state(rows: Iterable[ManifestRow]) -> BranchState:
             version = _table_of(row.payload)
             tables[version.table_id] = version
         elif row.object_type == COMMIT:
-            recent.append(_commit_of(row.payload))
+            recent.append(_total(row))
         elif row.object_type == CHECKPOINT:
             checkpoints.append(row)
         elif row.object_type == HEAD:
             head = read_fields(row.payload)
     if head is None or not recent or recent[-1].id != head["commit_id"]:
         raise InvariantViolationError("The manifest's tail does not hold the commit it names.")
+    if not is_whole(recent[-1]):
+        recent[-1] = replace(recent[-1], schema_hash=text(head["schema_hash"]))
     fork = head["fork"]
     return BranchState(
         tables=tables,
@@ -171,10 +184,11 @@ def decode_checkpoint(row: ManifestRow) -> dict[int, TableVersion]:
 
 
 def encode_commit(commit: Commit) -> ManifestRow:
+    damage = commit.damage  # what could not be read is kept as it was
     return ManifestRow(
         object_id=commit.id,
         object_type=COMMIT,
-        payload=_dump(commit_to_json(commit)),
+        payload=_dump(commit_to_json(commit)) if damage is None else damage.stored,
         sequence=commit.sequence,
         created_at_us=commit.created_at_us,
         actor=commit.actor,
@@ -183,13 +197,60 @@ def encode_commit(commit: Commit) -> ManifestRow:
 
 
 def decode_commit(row: ManifestRow) -> Commit:
+    """The commit of a row. One that cannot be read is not an error: `damage` says so."""
     with _decoding():
-        return commit_from_json(read_fields(row.payload))
+        return _total(row)
+
+
+def whole_commit(commit: Commit) -> Commit:
+    """The commit, unless it is not known what it changed."""
+    if commit.damage is not None and not is_whole(commit):
+        raise InvariantViolationError(
+            f"The record of commit {commit.id} cannot be read: {commit.damage.reason}.",
+            hint="States that are rebuilt from it cannot be shown. Newer ones can; or restore the "
+            "graph from a backup.",
+            commit=commit.id,
+        )
+    return commit
+
+
+def is_whole(commit: Commit) -> bool:
+    """Whether it is known what the commit changed."""
+    return commit.damage is None or not commit.damage.is_total
+
+
+def _total(row: ManifestRow) -> Commit:
+    try:
+        return _commit_of(row.payload)
+    except WRONG as error:
+        return _from_columns(row, str(error))
+
+
+def _from_columns(row: ManifestRow, reason: str) -> Commit:
+    """What the columns beside a record that cannot be read say of its commit."""
+    kind = row.kind if row.kind in {str(kind) for kind in CommitKind} else CommitKind.MAINTENANCE
+    return Commit(
+        id=text(row.object_id),
+        sequence=whole(row.sequence),
+        parents=(),
+        branch="",
+        actor=row.actor or "",
+        kind=CommitKind(kind),
+        message="(this record is damaged)",
+        created_at_us=row.created_at_us or 0,
+        schema_hash="",
+        damage=Damage(reason, row.payload, is_total=True),
+    )
 
 
 @lru_cache(_REMEMBERED)
 def _commit_of(payload: str) -> Commit:
-    return commit_from_json(read_fields(payload))
+    fields = read_fields(payload)
+    commit = commit_from_json(fields)
+    if all(fields[name] == getattr(commit, name) for name in ("message", "actor", "branch")):
+        return commit
+    reason = "a text in it is not valid Unicode"
+    return replace(commit, damage=Damage(reason, payload, is_total=False))
 
 
 # By id: the very commit that was encoded, since another may have its id, and its row.
@@ -233,16 +294,16 @@ def commit_from_json(value: Mapping[str, Any]) -> Commit:
         id=text(value["id"]),
         sequence=whole(value["sequence"]),
         parents=texts(value["parents"]),
-        branch=text(value["branch"]),
-        actor=text(value["actor"]),
+        branch=shown(value["branch"]),
+        actor=shown(value["actor"]),
         kind=CommitKind(value["kind"]),
-        message=text(value["message"]),
+        message=shown(value["message"]),
         created_at_us=whole(value["created_at_us"]),
         schema_hash=text(value["schema_hash"]),
         changes=tuple(TableVersion.from_json(item) for item in value["changes"]),
         dropped=tuple(whole(table_id) for table_id in value["dropped"]),
         idempotency_key=text_or_none(value["idempotency_key"]),
-        details=value["details"],
+        details=shown_values(value["details"]),
     )
 
 
@@ -257,4 +318,4 @@ def _encode_table(version: TableVersion) -> ManifestRow:
 
 
 def _dump(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+    return encode_payload(value)

@@ -30,11 +30,22 @@ class CommitKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Damage:
+    """Why a commit's record cannot be read as it should, and the record itself. `is_total`: only
+    the columns beside the record are known, not what the commit changed."""
+
+    reason: str
+    stored: str = field(repr=False)
+    is_total: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """One entry of a branch's history.
 
     `sequence` numbers the commits of a branch from its root without gaps. `changes` are the
     table versions that this commit moved, `dropped` the tables that it took out of the graph.
+    `damage` is None unless the stored record is not what was once written.
     """
 
     id: str
@@ -50,6 +61,7 @@ class Commit:
     dropped: tuple[int, ...] = ()
     idempotency_key: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    damage: Damage | None = None
 
 
 @dataclass(frozen=True, slots=True)

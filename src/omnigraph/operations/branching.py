@@ -7,18 +7,20 @@ Deliberately absent: merging.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from omnigraph.commit import branches, tags
 from omnigraph.history.branches import BranchInfo, describe_branches
 from omnigraph.history.log import Line, commit_at, line_of
-from omnigraph.history.refs import Branch, Tag, list_tags, read_branch, read_tag
+from omnigraph.history.refs import Branch, Tag, read_branch, read_tag, readable_tags
 from omnigraph.history.resolve import Target, find_commit, resolve
 from omnigraph.operations.context import Context
 from omnigraph.storage.locks import writer_lock
 from omnigraph.storage.reading import check_readable
 
+log = logging.getLogger(__name__)
 # Held by cleanup, and by whoever begins something at a state that cleanup might give up.
 HISTORY_LOCK = "history"
 
@@ -59,7 +61,10 @@ def delete_tag(context: Context, name: str) -> Tag:
 
 
 def all_tags(context: Context) -> list[Tag]:
-    return list_tags(context.root)
+    tags, damaged = readable_tags(context.root)
+    for error in damaged:
+        log.warning("%s", error.message)
+    return tags
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from omnigraph.errors import DeniedError, InvalidArgumentError
 from omnigraph.model.commit import RECOVERY_ACTOR
+from omnigraph.model.texts import check_line
 from omnigraph.storage.durability import check_durability
 from omnigraph.storage.root import GraphRoot
 
@@ -53,10 +54,8 @@ def default_actor() -> str:
 
 
 def check_actor(actor: str) -> str:
-    if not actor.strip():
+    if not check_line(actor, "actor").strip():
         raise InvalidArgumentError("An actor needs a name.")
-    if actor != actor.encode("utf-8", "replace").decode():
-        raise InvalidArgumentError("An actor's name holds half a character (a lone surrogate).")
     if actor == RECOVERY_ACTOR:
         raise InvalidArgumentError(f"The actor {RECOVERY_ACTOR} is reserved for recovery.")
     return actor

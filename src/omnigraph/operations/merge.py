@@ -43,6 +43,7 @@ from omnigraph.history.refs import MAIN, Branch, read_branch
 from omnigraph.history.resolve import head_snapshot
 from omnigraph.model.commit import Commit, CommitKind, Proposal
 from omnigraph.model.conflict import MergeConflict, Side
+from omnigraph.model.texts import check_text
 from omnigraph.operations.context import Context
 from omnigraph.operations.merging.comparing import differ_for, passer_for
 from omnigraph.operations.merging.planning import Counts, MergePlan, plan_merge
@@ -83,6 +84,9 @@ class MergeOptions:
     delete_source: bool = False
     engine: str | None = None
     spark: SparkSettings | None = None
+
+    def __post_init__(self) -> None:
+        check_text(self.message, "message")
 
 
 @dataclass(frozen=True)

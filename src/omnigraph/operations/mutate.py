@@ -102,7 +102,10 @@ class MutationRequest(Portable):
         for name, kind in _TOLD.items():
             if not isinstance(told[name], kind):
                 raise TypeError(f"{name} is {told[name]!r}")
-        conditions = Conditions(told["actor"], told["message"], details=told["details"])
+        try:
+            conditions = Conditions(told["actor"], told["message"], details=told["details"])
+        except InvalidArgumentError as error:
+            raise ValueError(error.message) from error
         return cls(
             told["text"],
             conditions,

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from omnigraph.engines.embedded.view import View
 from omnigraph.model.commit import Commit, CommitKind
 from omnigraph.model.snapshot import TableVersion
+from omnigraph.model.texts import check_text
 from omnigraph.model.write import Affected, WriteResult
 from omnigraph.plan.deltas import Delta
 
@@ -28,6 +29,10 @@ class Conditions:
     if_commit: str | None = None
     idempotency_key: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Here, and not only at the door, so that a bad text fails nobody who shares a commit.
+        check_text(self.message, "message")
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from omnigraph.errors import InvalidArgumentError
 from omnigraph.history.ancestry import head_of, merge_base
 from omnigraph.history.log import Line, lines
 from omnigraph.history.refs import MAIN, Branch, list_branches, list_tags
+from omnigraph.history.rows import whole_commit
 from omnigraph.model.commit import Commit
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.lines import owner_of
@@ -126,7 +127,7 @@ def _kept_states(
             if left <= 0 and replaced_us <= oldest_us:
                 break
             if last is not None:
-                yield from last[1].changes
+                yield from whole_commit(last[1]).changes
             left, replaced_us, last = left - 1, commit.created_at_us, (line, commit)
         else:
             continue
@@ -157,7 +158,8 @@ def published_lines(root: GraphRoot, branch_ids: Iterable[str]) -> set[LineKey]:
     for branch_id in branch_ids:
         line = Line(root, branch_id)
         for commit in line.own_commits(line.state.head.sequence):
-            found.update((version.path, version.fork) for version in commit.changes)
+            changes = whole_commit(commit).changes
+            found.update((version.path, version.fork) for version in changes)
     return found
 
 

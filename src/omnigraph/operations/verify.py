@@ -21,7 +21,7 @@ from omnigraph.engines.embedded.soundness import constraint_checks, row_problems
 from omnigraph.errors import OmniGraphError
 from omnigraph.history.catalogs import read_catalog
 from omnigraph.history.log import Line
-from omnigraph.history.refs import Branch, list_branches, list_tags
+from omnigraph.history.refs import Branch, readable_branches, readable_tags
 from omnigraph.history.resolve import Target, head_snapshot, resolve
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.snapshot import Snapshot, TableVersion
@@ -43,7 +43,8 @@ _INDEX_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One disagreement. `part` is manifest, table, index, constraint, tag or recovery."""
+    """One disagreement. `part` is manifest, reference, table, index, constraint, tag or
+    recovery."""
 
     part: str
     where: str
@@ -85,7 +86,10 @@ def verify(context: Context, *, quick: bool = False) -> Verification:
     found = Verification()
     _check_recoveries(context, found)
     checked: set[TableVersion] = set()
-    for branch in list_branches(context.root):
+    branches, damaged = readable_branches(context.root)
+    for problem in damaged:
+        found.add("reference", "", problem.message, hint=problem.hint)
+    for branch in branches:
         found.branches += 1
         try:
             _check_branch(context, branch, found, checked, quick)
@@ -125,10 +129,19 @@ def _check_branch(
 def _check_log(line: Line, branch: Branch, found: Verification) -> None:
     """Commits are numbered without gaps, each on top of the one before, under a known schema."""
     newer = None
+    oldest = line.state.head.sequence + 1
     schemas = set()
     for commit in line.own_commits(line.state.head.sequence):
         found.commits += 1
+        if commit.damage is not None:
+            where, message = f"{branch.name}: commit {commit.id}", commit.damage.reason
+            found.add("manifest", where, f"its record is damaged: {message}")
+        if commit.damage is not None and commit.damage.is_total:
+            newer = None
+            oldest = commit.sequence
+            continue
         schemas.add(commit.schema_hash)
+        oldest = commit.sequence
         if newer is not None:
             if newer.sequence != commit.sequence + 1 or newer.parents[:1] != (commit.id,):
                 message = f"commit {newer.id} does not follow {commit.id}"
@@ -136,7 +149,6 @@ def _check_log(line: Line, branch: Branch, found: Verification) -> None:
             if newer.created_at_us <= commit.created_at_us:
                 found.add("manifest", branch.name, f"{newer.id} is not younger than its parent")
         newer = commit
-    oldest = newer.sequence if newer else line.state.head.sequence + 1
     if oldest != line.first_own:
         found.add("manifest", branch.name, f"the commits before number {oldest} are missing")
     for schema_hash in sorted(schemas):
@@ -191,7 +203,10 @@ def _constraint_problems(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def _check_tags(context: Context, found: Verification) -> None:
-    for tag in list_tags(context.root):
+    tags, damaged = readable_tags(context.root)
+    for problem in damaged:
+        found.add("tag", "", problem.message, hint=problem.hint)
+    for tag in tags:
         try:
             snapshot = resolve(context.root, Target(tag=tag.name))
             for version in snapshot.tables.values():
@@ -201,8 +216,13 @@ def _check_tags(context: Context, found: Verification) -> None:
 
 
 def _check_recoveries(context: Context, found: Verification) -> None:
-    try:
-        for sidecar in journal.pending(context.root):
+    for operation_id in journal.waiting(context.root):
+        try:
+            sidecar = journal.read(context.root, operation_id)
+        except OmniGraphError as error:
+            found.add("recovery", operation_id, error.message, hint=error.hint)
+            continue
+        if sidecar is not None:
             found.add(
                 "recovery",
                 sidecar.branch,
@@ -210,5 +230,3 @@ def _check_recoveries(context: Context, found: Verification) -> None:
                 severity="warning",
                 hint="If nobody is writing, run `omnigraph recovery run`.",
             )
-    except OmniGraphError as error:
-        found.add("recovery", "", error.message)
