@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
+from omnigraph import arguments
 from omnigraph.commit import audit, branches, checks, decide, door, genesis, journal, recovery
 from omnigraph.commit.decide import Outcome, TableStatus
 from omnigraph.engines.embedded import integrity, numbering, statements
@@ -97,7 +98,7 @@ def _unlocked(store: Any, name: str, **how: Any) -> Any:
     return nullcontext(LockToken(name, 1, holder, lambda: None))
 
 
-def _any_text(value: Any, what: str, **bounds: Any) -> Any:
+def _any_text(value: Any, what: str = "", **bounds: Any) -> Any:
     return value
 
 
@@ -278,7 +279,7 @@ MUTANTS: dict[str, Mutant] = {
     "store any text": Mutant(
         "commit", "a message that no store can hold is written into the history", TEXTS,
         lambda: [
-            *((room, "check_text", _any_text) for room in (checks, requests)),
+            *((room, "check_text", _any_text) for room in (arguments, checks, requests)),
             (rows, "encode_payload", json.dumps),
             (journal, "encode_object", lambda value: json.dumps(value).encode()),
         ],
