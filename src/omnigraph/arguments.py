@@ -309,6 +309,7 @@ _FUNCTION = Kind("a function", lambda value: value if callable(value) else _UNFI
 _PLAIN: dict[str, Kind] = {
     "Any": _ANYTHING,
     "object": _ANYTHING,
+    "Value": _ANYTHING,  # of a built query; checked where it becomes a constant
     "None": _NOTHING,
     "str": _instance("a text", str),
     "bytes": _instance("bytes", bytes),

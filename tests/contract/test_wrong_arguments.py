@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,9 @@ import pytest
 from tests.hostile import BUILT, CLASSES, VALUES, allowed, parameters
 
 import omnigraph
-from omnigraph import aio
+from omnigraph import aio, builder
 from omnigraph.engines.spark.settings import SparkSettings
-from omnigraph.errors import InvalidArgumentError, OmniGraphError
+from omnigraph.errors import InvalidArgumentError, OmniGraphError, QueryError
 from omnigraph.graph import Graph
 from omnigraph.model.result import Result
 from omnigraph.operations.algorithms import AlgorithmOptions
@@ -293,3 +294,119 @@ def test_18_23_methods_for_asyncio(copies: Copies, name: str) -> None:
             fault = fault_in(outcome_of(lambda: asyncio.run(call(arguments))), fits)  # noqa: B023
             faults += [f"{called}: {fault}"] if fault else []
     assert not faults, "\n".join(faults)
+
+
+P, F = builder.var("p"), builder.var("f")
+PATTERN = builder.node(P, "Person")
+DRAFT = builder.query().match(PATTERN)
+READY = DRAFT.returns(P.name)
+# What is called, by its name, and the arguments that it needs.
+BUILDERS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "alias": (builder.alias, {"name": "x"}),
+    "distinct": (builder.distinct, {"value": P.name}),
+    "mutation": (builder.mutation, {}),
+    "node": (builder.node, {"var": P, "type": "Person"}),
+    "optional": (builder.optional, {}),
+    "query": (builder.query, {}),
+    "var": (builder.var, {"name": "x"}),
+    "variables": (builder.variables, {"names": "x y"}),
+    "walk": (builder.walk, {"src": P, "edge": "knows", "dst": F}),
+    "without": (builder.without, {}),
+}
+for _owner, _made, _good in (
+    (builder.Expr, P.age, {"other": 1, "pattern": "x", "options": [1], "op": "="}),
+    (builder.ReadDraft, DRAFT, {"condition": P.age, "count": 1}),
+    (builder.WriteDraft, builder.mutation(), {"type": "Person", "where": P.age}),
+):
+    for _name in public_methods(_owner):
+        _of = READY if _name in ("having", "order", "limit", "offset") else _made
+        _needs = {p.name for p in parameters(getattr(_owner, _name)) if p.default is p.empty}
+        _call = {key: value for key, value in _good.items() if key in _needs}
+        BUILDERS[f"{_owner.__name__}.{_name}"] = (getattr(_of, _name), _call)
+
+
+def built_calls(
+    function: Callable[..., Any], good: dict[str, Any]
+) -> Iterator[tuple[str, bool, Callable[[], Any]]]:
+    """Every parameter with every value; some take their arguments by position only."""
+    order = [each.name for each in parameters(function)]
+    for each in parameters(function):
+        may_be = allowed(str(each.annotation))
+        for name, make in VALUES.items():
+            if each.kind is each.VAR_POSITIONAL:
+                call = partial(function, make(), **good)
+            elif each.kind is each.VAR_KEYWORD:
+                call = partial(function, **good, extra=make())
+            elif each.kind is each.POSITIONAL_ONLY:
+                call = partial(function, *["x"] * order.index(each.name), make())
+            else:
+                call = partial(function, **{**good, each.name: make()})
+            yield f"{each.name} = {name}", name in may_be, call
+
+
+def shown_whole(made: Any) -> Any:
+    """What was built, as text: names and constants are written there at the latest."""
+    if isinstance(made, builder.Clause):
+        return str(builder.query().match(made).returns(P.name))
+    if isinstance(made, builder.ReadDraft) and made._stage is None:
+        return str(made.returns(P.name))
+    return repr(made) if isinstance(made, builder.Expr) else str(made)
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_18_23_queries_built_from_values(name: str) -> None:
+    function, good = BUILDERS[name]
+    faults = []
+    for called, fits, call in built_calls(function, good):
+        fault = fault_in(outcome_of(lambda: shown_whole(call())), fits)  # noqa: B023
+        faults += [f"{called}: {fault}"] if fault else []
+    assert not faults, "\n".join(faults)
+
+
+def test_every_function_of_the_builder_is_here() -> None:
+    made = {name for name in builder.__all__ if inspect.isfunction(getattr(builder, name))}
+    assert made <= set(BUILDERS)
+
+
+INJECTED = [
+    "Person } return { $p.secret } #",
+    "Person { age: 1 }",
+    "a as b",
+    "x, $p.secret",
+    "knows|worksAt",
+    "knows{1,9}",
+    "p }",
+    "String, $y: I32",
+    "String) { match { $n: Node } return { $n } } query z($y: I32",
+]
+
+
+@pytest.mark.parametrize("text", INJECTED)
+def test_18_22_names_are_names(text: str) -> None:
+    """No name of a type, an edge, a property, a column, a query or a parameter is more than one."""
+    for make in (
+        lambda: builder.node(P, text),
+        lambda: builder.node(P, "Person", **{text: 1}),
+        lambda: builder.walk(P, text, F),
+        lambda: builder.walk(P, ["knows", text], F),
+        lambda: DRAFT.returns(**{text: P.name}),
+        lambda: DRAFT.hands_on(**{text: P.name}),
+        lambda: P.age.operator(text, 1),
+        lambda: P[text],
+        lambda: builder.this[text],
+        lambda: str(builder.query(text).match(PATTERN).returns(P.name)),
+        lambda: str(builder.query(**{text: "I32"}).match(PATTERN).returns(P.name)),
+        lambda: str(builder.query(p=text).match(PATTERN).returns(P.name)),
+        lambda: builder.mutation().insert(text, name="x"),
+        lambda: builder.mutation().insert("Person", **{text: "x"}),
+        lambda: builder.mutation().update(text, P.age),
+        lambda: builder.mutation().delete(text, P.age),
+        lambda: builder.mutation().upsert(text, name="x"),
+        lambda: builder.mutation().upsert("Person", on_conflict=text, name="x"),
+        lambda: builder.mutation().upsert("Person", updates={text: 1}, name="x"),
+        lambda: builder.alias(text),
+        lambda: builder.var(text),
+        lambda: getattr(builder.fn, text)(1),
+    ):
+        with pytest.raises((InvalidArgumentError, QueryError)):
+            make()

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from omnigraph.arguments import checked
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.lang.gq import ast
-from omnigraph.lang.gq.drafts.expressions import Expr, Value, Var, tree_of
+from omnigraph.lang.gq.drafts.expressions import Expr, Value, Var, name_node, tree_of
 
 
 class Clause:
@@ -28,12 +29,14 @@ class Clause:
 Part: TypeAlias = "Clause | Expr"
 
 
+@checked
 def node(var: Var, type: str, **properties: Value) -> Clause:
     """A node of a type or interface, with the values that some of its properties have."""
-    fields = tuple(ast.Field(ast.Name(name), tree_of(value)) for name, value in properties.items())
-    return Clause(ast.Binding(ast.Name(var._name), ast.Name(type), fields))
+    fields = tuple(ast.Field(name_node(name), tree_of(value)) for name, value in properties.items())
+    return Clause(ast.Binding(ast.Name(var._name), name_node(type), fields))
 
 
+@checked
 def walk(
     src: Var,
     edge: str | Sequence[str],
@@ -57,7 +60,7 @@ def walk(
         ast.Traversal(
             ast.Name(src._name),
             ast.Name(dst._name),
-            tuple(ast.Name(name) for name in names),
+            tuple(name_node(name) for name in names),
             direction,
             bounds,
             None if edge_var is None else ast.Name(edge_var._name),
@@ -67,11 +70,13 @@ def walk(
     )
 
 
+@checked
 def optional(*parts: Part) -> Clause:
     """What may be there; where it is not, its variables are null."""
     return Clause(ast.Optional(trees_of(parts)))
 
 
+@checked
 def without(*parts: Part) -> Clause:
     """What must not be there."""
     return Clause(ast.Negation(trees_of(parts)))

@@ -17,13 +17,18 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from typing import Any, TypeAlias
 
+from omnigraph.arguments import check_text, checked, shown
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.lang.gq import ast
+
+_SYMBOLS = frozenset({"=", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%"})
+_DEEPEST = 50  # lists in lists
 
 Constant: TypeAlias = str | int | float | bool | date | datetime | None
 Value: TypeAlias = "Expr | Constant | list[Any] | tuple[Any, ...]"
 
 
+@checked
 class Expr:
     """Something with a value. Operators make larger expressions."""
 
@@ -129,7 +134,8 @@ class Expr:
 
     def operator(self, op: str, other: Value) -> Expr:
         """Any operator of the language by its name, as `icontains`."""
-        return self._binary(op, other)
+        known = op in _SYMBOLS if isinstance(op, str) else False
+        return self._binary(op if known else checked_name(op), other)
 
     def asc(self) -> Key:
         return Key(self, "asc")
@@ -161,7 +167,7 @@ class Var(Expr):
     __slots__ = ("_name",)
 
     def __init__(self, name: str) -> None:
-        super().__init__(ast.Variable(_checked(name)))
+        super().__init__(ast.Variable(checked_name(name)))
         self._name = name
 
     def __getattr__(self, name: str) -> Expr:
@@ -171,7 +177,7 @@ class Var(Expr):
 
     def __getitem__(self, name: str) -> Expr:
         """A property by its name, also one that Python has another meaning for."""
-        return Made(ast.Property(ast.Name(self._name), ast.Name(_checked(name))))
+        return Made(ast.Property(ast.Name(self._name), ast.Name(checked_name(name))))
 
 
 class Key:
@@ -204,7 +210,7 @@ class _Functions:
             distinct = any(isinstance(arg, Distinct) for arg in args)
             trees = tuple(tree_of(arg.expr if isinstance(arg, Distinct) else arg) for arg in args)
             star = name == "count" and not args
-            return Made(ast.Call(ast.Name(_checked(name)), trees, distinct, star))
+            return Made(ast.Call(ast.Name(checked_name(name)), trees, distinct, star))
 
         return call
 
@@ -221,27 +227,31 @@ class _Row:
         return self[name]
 
     def __getitem__(self, name: str) -> Expr:
-        return Made(ast.Word(_checked(name)))
+        return Made(ast.Word(checked_name(name)))
 
 
 this = _Row()
 
 
+@checked
 def var(name: str) -> Var:
     """A variable or parameter, without its dollar sign."""
     return Var(name)
 
 
+@checked
 def variables(names: str) -> tuple[Var, ...]:
     """Several variables at once: `p, f = variables("p f")`."""
     return tuple(Var(name) for name in names.split())
 
 
+@checked
 def alias(name: str) -> Expr:
     """A column of this stage or an earlier one, by its name."""
-    return Made(ast.Word(_checked(name)))
+    return Made(ast.Word(checked_name(name)))
 
 
+@checked
 def distinct(value: Expr) -> Distinct:
     return Distinct(value)
 
@@ -255,15 +265,22 @@ def tree_of(value: object) -> ast.Expr:
     return as_expr(value)._tree
 
 
-def _constant(value: object) -> ast.Expr:
+def _constant(value: object, depth: int = 0) -> ast.Expr:
     if isinstance(value, list | tuple):
-        return ast.ListOf(tuple(tree_of(item) for item in value))
+        if depth == _DEEPEST:
+            raise InvalidArgumentError(f"Lists are nested more than {_DEEPEST} deep.")
+        return ast.ListOf(
+            tuple(
+                item._tree if isinstance(item, Expr) else _constant(item, depth + 1)
+                for item in value
+            )
+        )
     if value is None:
         return ast.Literal("null", None)
     if isinstance(value, bool):
         return ast.Literal("bool", value)
     if isinstance(value, str):
-        return ast.Literal("string", value)
+        return ast.Literal("string", check_text(value, "value"))
     if isinstance(value, int | float):
         return _number(value)
     if isinstance(value, datetime):
@@ -272,7 +289,7 @@ def _constant(value: object) -> ast.Expr:
     if isinstance(value, date):
         return ast.Literal("date", value.isoformat())
     raise InvalidArgumentError(
-        f"{value!r} is no constant of the query language.",
+        f"The query language has no constant for {shown(value)}.",
         hint="Use a parameter for it: var('name'), declared with its type.",
     )
 
@@ -281,14 +298,26 @@ def _number(value: int | float) -> ast.Expr:
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidArgumentError(f"{value} is no constant of the query language.")
     kind: ast.LiteralKind = "int" if isinstance(value, int) else "float"
+    if isinstance(value, int) and abs(value) >= 2**64:
+        raise InvalidArgumentError(
+            f"No number of the query language is as large as {shown(value)}."
+        )
     literal = ast.Literal(kind, abs(value))
     return ast.Negative(literal) if math.copysign(1, value) < 0 else literal
 
 
-def _checked(name: str) -> str:
-    if not name.isidentifier() or not name.isascii():
-        raise InvalidArgumentError(f"{name!r} is no name of the query language.")
+def checked_name(name: str) -> str:
+    """A name that can stand in a query's text and mean nothing but itself."""
+    if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
+        raise InvalidArgumentError(
+            f"{shown(name)} is no name of the query language.",
+            hint="Names are letters, digits and underscores, and begin with no digit.",
+        )
     return name
+
+
+def name_node(name: str) -> ast.Name:
+    return ast.Name(checked_name(name))
 
 
 def all_of(values: Iterable[Value]) -> tuple[ast.Expr, ...]:

@@ -12,10 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from omnigraph.arguments import checked
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.drafts.clauses import Part, trees_of
-from omnigraph.lang.gq.drafts.expressions import Expr, Key, Value, tree_of
+from omnigraph.lang.gq.drafts.expressions import Expr, Key, Value, name_node, tree_of
 from omnigraph.lang.gq.drafts.writing import read_type, text_of
 
 
@@ -29,12 +30,12 @@ class Built:
 
     def tree(self) -> ast.Query:
         """The same tree that its text reads as."""
-        params = tuple(ast.Param(ast.Name(name), read_type(kind)) for name, kind in self.params)
+        params = tuple(ast.Param(name_node(name), read_type(kind)) for name, kind in self.params)
         notes: tuple[ast.Annotation, ...] = ()
         if self.description is not None:
             text = ast.Literal("string", self.description)
             notes = (ast.Annotation(ast.Name("description"), text),)
-        return ast.Query(ast.Name(self.name), params, notes, self._body())
+        return ast.Query(name_node(self.name), params, notes, self._body())
 
     def _body(self) -> ast.Read | ast.Write:
         raise InvalidArgumentError("The query does nothing yet.")
@@ -56,22 +57,27 @@ class ReadDraft(Built):
     _clauses: tuple[ast.Clause, ...] = ()
     _stage: ast.Stage | None = field(default=None)
 
+    @checked
     def match(self, *parts: Part) -> ReadDraft:
         """Add to the pattern; after `hands_on` this begins the next stage's."""
         draft = self._closed() if self._stage is not None else self
         return replace(draft, _clauses=(*draft._clauses, *trees_of(parts)))
 
+    @checked
     def returns(self, *columns: Expr, distinct: bool = False, **named: Value) -> ReadDraft:
         """The columns of the answer; a keyword is a column's name."""
         return self._select("return", columns, distinct, named)
 
+    @checked
     def hands_on(self, *columns: Expr, distinct: bool = False, **named: Value) -> ReadDraft:
         """The columns that the next stage works with (`with`)."""
         return self._select("with", columns, distinct, named)
 
+    @checked
     def having(self, condition: Value) -> ReadDraft:
         return self._with(having=ast.Having(tree_of(condition)))
 
+    @checked
     def order(self, *keys: Expr | Key) -> ReadDraft:
         """Order by these; `x.desc()` turns one around."""
         trees = tuple(
@@ -82,9 +88,11 @@ class ReadDraft(Built):
         )
         return self._with(order=ast.Order(trees))
 
+    @checked
     def limit(self, count: Value) -> ReadDraft:
         return self._with(limit=ast.Bound("limit", tree_of(count)))
 
+    @checked
     def offset(self, count: Value) -> ReadDraft:
         return self._with(offset=ast.Bound("offset", tree_of(count)))
 
@@ -104,7 +112,7 @@ class ReadDraft(Built):
     ) -> ReadDraft:
         draft = self._closed() if self._stage is not None else self
         items = [ast.Projection(tree_of(column), None) for column in columns]
-        items += [ast.Projection(tree_of(v), ast.Name(name)) for name, v in named.items()]
+        items += [ast.Projection(tree_of(v), name_node(name)) for name, v in named.items()]
         match = ast.Match(draft._clauses) if draft._clauses else None
         select = ast.Select(keyword, distinct, tuple(items))
         return replace(draft, _stage=ast.Stage(match, select, None, None, None, None))
@@ -130,16 +138,20 @@ class WriteDraft(Built):
 
     _statements: tuple[ast.Statement, ...] = ()
 
+    @checked
     def insert(self, type: str, **values: Value) -> WriteDraft:
         """A new row; an edge has its ends in `from_` and `to`."""
-        return self._then(ast.Insert(ast.Name(type), _fields(values)))
+        return self._then(ast.Insert(name_node(type), _fields(values)))
 
+    @checked
     def update(self, type: str, where: Value, **values: Value) -> WriteDraft:
-        return self._then(ast.Update(ast.Name(type), _fields(values), tree_of(where)))
+        return self._then(ast.Update(name_node(type), _fields(values), tree_of(where)))
 
+    @checked
     def delete(self, type: str, where: Value) -> WriteDraft:
-        return self._then(ast.Delete(ast.Name(type), tree_of(where)))
+        return self._then(ast.Delete(name_node(type), tree_of(where)))
 
+    @checked
     def upsert(
         self,
         type: str,
@@ -149,9 +161,9 @@ class WriteDraft(Built):
         **values: Value,
     ) -> WriteDraft:
         """Insert by key; `on_conflict` is update, replace, nothing or error."""
-        policy = ast.Name(on_conflict)
+        policy = name_node(on_conflict)
         return self._then(
-            ast.Upsert(ast.Name(type), _fields(values), policy, _fields(updates or {}))
+            ast.Upsert(name_node(type), _fields(values), policy, _fields(updates or {}))
         )
 
     def _body(self) -> ast.Write:
@@ -166,16 +178,18 @@ class WriteDraft(Built):
 def _fields(values: dict[str, Value]) -> tuple[ast.Field, ...]:
     """`from` is a word of Python, so `from_` stands for it."""
     return tuple(
-        ast.Field(ast.Name("from" if name == "from_" else name), tree_of(value))
+        ast.Field(name_node("from" if name == "from_" else name), tree_of(value))
         for name, value in values.items()
     )
 
 
+@checked
 def query(name: str = "built", description: str | None = None, /, **params: str) -> ReadDraft:
     """Begin a read. Keywords declare parameters with their types: `who="String"`."""
     return ReadDraft(name, tuple(params.items()), description)
 
 
+@checked
 def mutation(name: str = "built", description: str | None = None, /, **params: str) -> WriteDraft:
     """Begin a mutation."""
     return WriteDraft(name, tuple(params.items()), description)

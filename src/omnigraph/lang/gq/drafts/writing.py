@@ -5,7 +5,8 @@ Guarantees: the text reads back as the same tree.
 
 from __future__ import annotations
 
-from omnigraph.errors import QueryError
+from omnigraph.arguments import shown
+from omnigraph.errors import InvalidArgumentError, QueryError
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.compile import parse
 from omnigraph.lang.gq.format import format_queries
@@ -94,6 +95,8 @@ def read_type(text: str) -> ast.TypeRef:
         tree = parse(f"query q($x: {text}) {{ match {{ $n: Node }} return {{ $n }} }}")
     except QueryError as error:
         raise QueryError(
-            f"{text!r} is no type of a parameter.", diagnostics=error.diagnostics
+            f"{shown(text)} is no type of a parameter.", diagnostics=error.diagnostics
         ) from error
+    if len(tree.queries) > 1 or len(tree.queries[0].params) > 1:
+        raise InvalidArgumentError(f"{shown(text)} is more than one type of a parameter.")
     return tree.queries[0].params[0].type
