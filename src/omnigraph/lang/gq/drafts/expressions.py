@@ -134,8 +134,7 @@ class Expr:
 
     def operator(self, op: str, other: Value) -> Expr:
         """Any operator of the language by its name, as `icontains`."""
-        known = op in _SYMBOLS if isinstance(op, str) else False
-        return self._binary(op if known else checked_name(op), other)
+        return self._binary(op if op in _SYMBOLS else checked_name(op), other)
 
     def asc(self) -> Key:
         return Key(self, "asc")
@@ -306,7 +305,7 @@ def _number(value: int | float) -> ast.Expr:
     return ast.Negative(literal) if math.copysign(1, value) < 0 else literal
 
 
-def checked_name(name: str) -> str:
+def checked_name(name: object) -> str:
     """A name that can stand in a query's text and mean nothing but itself."""
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
         raise InvalidArgumentError(
