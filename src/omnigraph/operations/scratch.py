@@ -22,6 +22,7 @@ def scratch(
     context: Context, name: str | None, start: Target, *, merges: bool = True, message: str = ""
 ) -> Iterator[str]:
     """Begin a branch, and merge or drop it at the end. Without a name it gets one of ours."""
+    options = merge.options(None, {}, "property", None, message, True)  # refused before anything
     chosen = name or f"scratch/{new_ulid().lower()}"
     branching.create_branch(context, chosen, start)
     try:
@@ -32,7 +33,6 @@ def scratch(
     if not merges:
         branching.delete_branch(context, chosen)
         return
-    options = merge.options(None, {}, "property", None, message, True)
     try:
         merge.merge(context, chosen, start.branch, options)
     except MergeConflictError as error:
