@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from omnigraph.model.catalog import ID_COLUMN, EdgeType, NodeType
 from omnigraph.model.conflict import ConflictKind, MergeConflict, Side
 from omnigraph.model.equality import same, same_row
+from omnigraph.model.references import address_of
 from omnigraph.model.temporal import python_rows
 
 Row = dict[str, Any]
@@ -188,6 +189,7 @@ class _Settler:
             return None
         start = pair.ours or pair.theirs or pair.base or {}
         given = {self._columns.get(name, name): value for name, value in resolution.row.items()}
+        given = {column: _as_known(pair, column, value) for column, value in given.items()}
         return {**start, **given, ID_COLUMN: pair.id}
 
     def _take(self, pair: _Pair, row: Row | None, outcome: _Outcome) -> None:
@@ -290,3 +292,15 @@ def _touched(side: ChangedRows) -> pa.Array:
 
 def _ids(table: pa.Table) -> pa.Array:
     return table.column(ID_COLUMN).combine_chunks()
+
+
+def _as_known(pair: _Pair, column: str, value: Any) -> Any:
+    """A reference that one of the sides holds already is that side's, and needs no new leave."""
+    address = address_of(value) if isinstance(value, bytes) else None
+    if address is None:
+        return value
+    for side in (pair.ours, pair.theirs, pair.base):
+        held = None if side is None else side.get(column)
+        if isinstance(held, bytes) and address_of(held) == address:
+            return held
+    return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,22 @@ def test_an_export_brings_references_to_a_graph_that_allows_them(
         else:
             with pytest.raises(ExternalBlobError):
                 copy.load(str(tmp_path / "out"), engine="embedded")
+
+
+@pytest.mark.parametrize("mark", [GIVEN, STORED])
+def test_18_21_a_resolution_cannot_refer_to_what_is_not_allowed(graph: Graph, mark: bytes) -> None:
+    put(graph, a=f"{ASSETS}/1.pdf")
+    side = graph.create_branch("f")
+    put(side, "merge", a=f"{ASSETS}/2.pdf")
+    put(graph, "merge", a=f"{ASSETS}/3.pdf")
+
+    def decided(address: str) -> str:
+        value = base64.b64encode(mark + address.encode()).decode()
+        return json.dumps({"type": "Doc", "id": "a", "resolution": {"scan": value}})
+
+    with pytest.raises(ExternalBlobError):
+        graph.merge("f", resolutions=decided("file:///etc/passwd"))
+    assert scans(graph) == {"a": f"{ASSETS}/3.pdf"}
+    # What a side holds already may be kept, also by somebody who may not refer to new places.
+    omnigraph.open(graph.uri).merge("f", resolutions=decided(f"{ASSETS}/2.pdf"))
+    assert scans(graph) == {"a": f"{ASSETS}/2.pdf"}

@@ -13,7 +13,6 @@ Deliberately absent: deciding.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
@@ -22,6 +21,7 @@ from typing import Any
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.model.catalog import DST_COLUMN, SRC_COLUMN, Catalog, EdgeType, NodeType
 from omnigraph.model.conflict import MergeConflict, Side
+from omnigraph.model.references import as_given
 from omnigraph.model.strictjson import read_json
 from omnigraph.model.types import STRING, Kind, ValueType
 from omnigraph.plan.merging import Resolution
@@ -124,8 +124,9 @@ def _value(table: NodeType | EdgeType, name: str, value: Any, number: int) -> An
         raise _refused(number, f"{table.name} has no property {name!r}")
     if item.type.kind is Kind.BLOB and isinstance(value, str):
         try:
-            return base64.b64decode(value, validate=True)
-        except binascii.Error:
+            # From outside: a reference in it was not admitted by anybody, whatever its mark says.
+            return as_given(base64.b64decode(value, validate=True))
+        except ValueError:
             raise _refused(number, f"{name}: it is not base64") from None
     return _typed(item.type, name, value, number)
 
