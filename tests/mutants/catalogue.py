@@ -24,10 +24,10 @@ from omnigraph.model.conflict import Side
 from omnigraph.operations import opening, requests, retention, revert, sharing, writing
 from omnigraph.operations.merging import planning, tables
 from omnigraph.plan import constraints, merging
-from omnigraph.storage import hits, incarnation, manifest, scratch, text
+from omnigraph.storage import derived, hits, incarnation, indexhealth, manifest, scratch, text
 from omnigraph.storage.holder import LockToken
 
-UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES, SEARCHES, TEXTS = (
+UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES, SEARCHES, TEXTS, DECAY = (
     "universe",
     "crash sweep",
     "kill in recovery",
@@ -37,6 +37,7 @@ UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES, SEARCHES, TEXTS = (
     "restores",
     "search lives",
     "texts",
+    "decay",
 )
 Patch = tuple[Any, str, Any]
 
@@ -397,6 +398,14 @@ MUTANTS: dict[str, Mutant] = {
             (hits.Scope, "existing", lambda self, row_ids: row_ids == row_ids),
             (numbering, "places_of", lambda ascending, wanted: ascending.searchsorted(wanted)),
         ],
+    ),
+    "believe derived files": Mutant(
+        "search", "what is kept beside the tables is used without comparing checksums", DECAY,
+        lambda: [(derived, "_verify", _nothing)],
+    ),
+    "insist on indexes": Mutant(
+        "search", "a read fails with the index that it asked", DECAY,
+        lambda: [(indexhealth, "DAMAGE", ()), (text, "DAMAGE", ())],
     ),
     "branches share a text index": Mutant(
         "search", "the rows that are gone are counted instead of named", SEARCHES,

@@ -18,8 +18,10 @@ from tests.crash.killing import KillLoop
 from tests.crash.listtrial import judge
 from tests.crash.nursery import Nursery
 from tests.crash.sweep import AFTER, Stage, sweep_once, sweep_twice
+from tests.decay import Decay
 from tests.mutants.catalogue import (
     CROWDS,
+    DECAY,
     ISOLATION,
     KILLS,
     MUTANTS,
@@ -38,6 +40,7 @@ from tests.universe.programs import program
 
 MOST_SEEDS = 50
 SEARCHED_STEPS = 14
+DECAY_STEPS = 8
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ def hunt(name: str, folder: Path, healthy: Nursery, first: int = 1) -> Caught | 
         # A nursery that fails catches nothing.
         nursery.run("look", str(folder / "nowhere")).result()
         check: Check | None = None
-        for seed in _seeds(first if mutant.check in (UNIVERSE, ISOLATION, SEARCHES) else 1):
+        for seed in _seeds(first if mutant.check in (UNIVERSE, ISOLATION, SEARCHES, DECAY) else 1):
             try:
                 check = check or _CHECKS[mutant.check](mutant, nursery, folder / uuid4().hex)
                 check(seed)
@@ -78,7 +81,7 @@ def _seeds(first: int) -> list[int]:
 @contextmanager
 def _here(mutant: Mutant, name: str) -> Iterator[None]:
     """In checks without children this process works, too; in the others it only looks."""
-    with applied(name if mutant.check in (UNIVERSE, RESTORES, SEARCHES, TEXTS) else ""):
+    with applied(name if mutant.check in (UNIVERSE, RESTORES, SEARCHES, TEXTS, DECAY) else ""):
         yield
 
 
@@ -128,6 +131,10 @@ def _texts(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
     return lambda seed: texts.play(seed, folder / str(seed))
 
 
+def _decay(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
+    return lambda seed: Decay(seed, folder / str(seed)).play(DECAY_STEPS)
+
+
 _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     UNIVERSE: _universe,
     SWEEP: _sweep,
@@ -138,6 +145,7 @@ _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     RESTORES: _restores,
     SEARCHES: _searches,
     TEXTS: _texts,
+    DECAY: _decay,
 }
 
 

@@ -34,6 +34,7 @@ from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.commit import Commit, CommitKind, Proposal
 from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.operations.context import Context
+from omnigraph.storage.derived import drop_damaged
 from omnigraph.storage.examining import unreadable_indexes
 from omnigraph.storage.indexing import IndexTask
 from omnigraph.storage.lines import owner_of
@@ -159,10 +160,13 @@ def optimize(
 def _keep_adjacency(
     context: Context, branch: str, types: Collection[str] | None, tell: Report
 ) -> None:
-    """So that no query has to make them. Failing is no error: the first query makes them then."""
+    """So that no query has to make them. Failing is no error: the first query makes them then.
+    Files that are damaged are removed first."""
     from omnigraph.engines.embedded.preparing import keep_adjacency
 
     try:
+        for path in drop_damaged(context.root):
+            log.warning("damaged file removed", extra=logs.fields(path=path))
         line = Line(context.root, read_branch(context.root, branch).id)
         keep_adjacency(head_snapshot(context.root, branch, line), types, tell)
     except OmniGraphError as error:

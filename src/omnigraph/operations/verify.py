@@ -26,6 +26,7 @@ from omnigraph.history.resolve import Target, head_snapshot, resolve
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.operations.context import Context
+from omnigraph.storage.derived import damaged_arrays
 from omnigraph.storage.examining import (
     content_problems,
     index_problems,
@@ -43,7 +44,7 @@ _INDEX_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One disagreement. `part` is manifest, reference, table, index, constraint, tag or
+    """One disagreement. `part` is manifest, reference, table, index, constraint, tag, derived or
     recovery."""
 
     part: str
@@ -96,6 +97,8 @@ def verify(context: Context, *, quick: bool = False) -> Verification:
         except OmniGraphError as error:
             found.add("manifest", branch.name, f"it cannot be read: {error.message}")
     _check_tags(context, found)
+    if not quick:
+        _check_derived(context, found)
     return found
 
 
@@ -213,6 +216,13 @@ def _check_tags(context: Context, found: Verification) -> None:
                 check_readable(context.root.location, version)
         except OmniGraphError as error:
             found.add("tag", tag.name, error.message)
+
+
+def _check_derived(context: Context, found: Verification) -> None:
+    """Files that are made from tables, and kept so that they need not be made again."""
+    for path, fault in damaged_arrays(context.root).items():
+        hint = "Run `omnigraph optimize`, or delete the file: it is made again when it is needed."
+        found.add("derived", path, fault, hint=hint)
 
 
 def _check_recoveries(context: Context, found: Verification) -> None:

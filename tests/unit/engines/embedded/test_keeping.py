@@ -53,6 +53,10 @@ def kept(graph: Graph) -> list[Path]:
     return sorted({p.parent for p in (Path(graph.uri) / FOLDER).rglob("*") if p.is_file()})
 
 
+def arrays_in(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.iterdir() if path.suffix != ".record"}
+
+
 def reads_of_edges(graph: Graph, engine: EmbeddedEngine) -> tuple[list[dict[str, Any]], int]:
     """The pairs, and how many bytes the expansion read to find them."""
     result = ask(engine, snapshot(graph), PAIRS, Options(profile=True))
@@ -121,16 +125,16 @@ def test_later_commits_are_carried_over(graph: Graph) -> None:
 def test_damaged_files_are_made_again(graph: Graph, damage: bytes) -> None:
     expected, _ = reads_of_edges(graph, EmbeddedEngine())
     (folder,) = kept(graph)
-    whole = {path: path.read_bytes() for path in folder.iterdir()}
-    for path in whole:
+    whole = arrays_in(folder)
+    for path in sorted(folder.iterdir()):
         path.unlink()  # as every writer does: whoever has mapped a file keeps what he has
         path.write_bytes(damage)
         assert reads_of_edges(graph, EmbeddedEngine())[0] == expected, path.name
-    for path in whole:
+    for path in sorted(folder.iterdir()):
         path.unlink(missing_ok=True)
         path.write_bytes(damage)
     assert reads_of_edges(graph, EmbeddedEngine())[0] == expected
-    assert {path: path.read_bytes() for path in folder.iterdir()} == whole
+    assert arrays_in(folder) == whole
 
 
 def test_neighbour_lists_are_not_sorted_again(
@@ -187,3 +191,23 @@ def test_small_tables_are_not_kept(graph: Graph, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(keeping, "_LEAST_EDGES", 81)
     reads_of_edges(graph, EmbeddedEngine())
     assert kept(graph) == []
+
+
+def test_18_16_verify_names_damaged_files_and_optimize_makes_them_again(graph: Graph) -> None:
+    graph.optimize()
+    expected, _ = reads_of_edges(graph, EmbeddedEngine())
+    assert graph.verify().findings == []
+    (folder,) = kept(graph)
+    whole = arrays_in(folder)
+    for path in whole:
+        data = bytearray(path.read_bytes())
+        data[0] ^= 0xFF
+        path.unlink()
+        path.write_bytes(data)
+    found = graph.verify().findings
+    assert [finding.part for finding in found] == ["derived"] * len(whole)
+    assert all("optimize" in (finding.hint or "") for finding in found)
+    assert reads_of_edges(graph, EmbeddedEngine())[0] == expected
+    graph.optimize()
+    assert graph.verify().findings == []
+    assert arrays_in(folder) == whole
