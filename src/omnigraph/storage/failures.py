@@ -57,7 +57,7 @@ _NOT_FOUND = re.compile(
 _MISCONFIGURED = re.compile(
     r"NoSuchBucket|InvalidAccessKeyId|SignatureDoesNotMatch|AccessDenied|InvalidBucketName"
     r"|AuthorizationHeaderMalformed|ExpiredToken|InvalidToken|PermanentRedirect"
-    r"|\b40[13] (Unauthorized|Forbidden)|permission denied"
+    r"|\b40[13] (Unauthorized|Forbidden)|permission denied|read-only file system"
     r"|URL scheme is not allowed|builder error|missing.{0,20}(credential|region|bucket)"
     r"|no credentials|CredentialsNotLoaded|unable to load (credentials|region)"
     r"|unable to find bucket|instance metadata|failed to lookup address|dns error",
