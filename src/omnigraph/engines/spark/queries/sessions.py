@@ -26,7 +26,8 @@ _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
 }
 
-_made: WeakKeyDictionary[Any, dict[bool, Any]] = WeakKeyDictionary()
+# By the caller's session: ours, by all that they were told.
+_made: WeakKeyDictionary[Any, dict[frozenset[tuple[str, str]], Any]] = WeakKeyDictionary()
 
 
 @contextmanager
@@ -37,20 +38,26 @@ def own_session(
     if not is_classic(spark):
         yield spark
         return
-    held = _made.setdefault(spark, {})
-    if small not in held:
-        held[small] = _beside(spark, settings or read_settings(), small)
+    told = _told(settings or read_settings(), small)
+    key, held = frozenset(told.items()), _made.setdefault(spark, {})
+    if key not in held:
+        held[key] = _beside(spark, told)
     try:
-        yield held[small]
+        yield held[key]
     finally:
         _activate(spark)
 
 
-def _beside(spark: SparkSession, settings: SparkSettings, small: bool) -> SparkSession:
+def _told(settings: SparkSettings, small: bool) -> dict[str, str]:
+    """What a session of ours is told."""
+    every = {**settings.spark_config(), **(_SMALL if small else {})}
+    return {name: value for name, value in every.items() if name.startswith("spark.sql.")}
+
+
+def _beside(spark: SparkSession, told: dict[str, str]) -> SparkSession:
     found = spark.newSession()
-    for name, value in {**settings.spark_config(), **(_SMALL if small else {})}.items():
-        if name.startswith("spark.sql."):
-            found.conf.set(name, value)
+    for name, value in told.items():
+        found.conf.set(name, value)
     return found
 
 
