@@ -296,13 +296,19 @@ class Oracle:
             case ir.AggregateFn.COLLECT:
                 return values
             case ir.AggregateFn.SUM:
-                return math.fsum(values) if values else None
+                return _total(values) if values else None
             case ir.AggregateFn.AVG:
-                return math.fsum(values) / len(values) if values else None
+                return _total(values) / len(values) if values else None
             case ir.AggregateFn.MIN:
                 return min(values, default=None)
             case ir.AggregateFn.MAX:
                 return max(values, default=None)
+
+
+def _total(values: list[Any]) -> float:
+    """Integers are added up exactly and rounded once."""
+    whole = all(isinstance(value, int) for value in values)
+    return float(sum(values)) if whole else math.fsum(values)
 
 
 def answer(
@@ -435,11 +441,12 @@ def _arithmetic(expr: ir.Arithmetic, a: Any, b: Any) -> Any:
     if a is None or b is None:
         return None
     found = _computed(expr, a, b)
-    return found if isinstance(found, float) else _in_range(found)
+    return found if isinstance(found, float) else _in_range(found, expr.type.kind)
 
 
-def _in_range(value: int | None) -> int | None:
-    return value if value is not None and -(2**63) <= value < 2**63 else None
+def _in_range(value: int | None, kind: Kind) -> int | None:
+    low, high = (0, 2**64) if kind is Kind.U64 else (-(2**63), 2**63)
+    return value if value is not None and low <= value < high else None
 
 
 def _computed(expr: ir.Arithmetic, a: Any, b: Any) -> Any:
@@ -458,19 +465,17 @@ def _computed(expr: ir.Arithmetic, a: Any, b: Any) -> Any:
             if b == 0:
                 return None
             whole = expr.type.kind in INTEGER_KINDS
-            return int(math.copysign(abs(a) % abs(b), a)) if whole else math.fmod(a, b)
+            return abs(a) % abs(b) * (-1 if a < 0 else 1) if whole else math.fmod(a, b)
 
 
 def _function(expr: ir.Function, args: list[Any]) -> Any:
     if expr.name == "coalesce":
-        if expr.type.kind is Kind.I64:
-            args = [_in_range(a) for a in args]
         return next((a for a in args if a is not None), None)
     (value,) = args
     if value is None:
         return None
     if expr.name in ("round", "floor", "ceil", "abs"):
-        return _rounded(expr.name, value)
+        return _rounded(expr, value)
     plain: dict[str, Callable[[Any], Any]] = {
         "lower": str.lower,
         "upper": str.upper,
@@ -487,10 +492,10 @@ def _function(expr: ir.Function, args: list[Any]) -> Any:
     return plain[expr.name](value)
 
 
-def _rounded(name: str, value: Any) -> Any:
+def _rounded(expr: ir.Function, value: Any) -> Any:
     if isinstance(value, int):
-        return _in_range(abs(value) if name == "abs" else value)
-    match name:
+        return _in_range(abs(value) if expr.name == "abs" else value, expr.type.kind)
+    match expr.name:
         case "abs":
             return abs(value)
         case "floor":

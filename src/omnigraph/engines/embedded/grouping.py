@@ -1,6 +1,7 @@
 """Groups, aggregates and distinct rows.
 
-Guarantees: weights count as repeats; nulls take part in no aggregate but form a group of their own
+Guarantees: sums of integers are exact and rounded once, to F64; weights count as repeats; nulls
+take part in no aggregate but form a group of their own
 as a key; without keys there is exactly one group; groups come in the order of their first row.
 Deliberately absent: the order of results; a sort follows where it can be seen.
 """
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.engines.embedded.codes import Codes, codes_of, rank_values, single_codes
 from omnigraph.engines.embedded.evaluate import column
@@ -26,6 +28,8 @@ from omnigraph.plan.operators import Aggregate
 
 # A table of counts by code beats sorting while it is not much longer than the rows.
 _SMALL_TABLE = 1 << 20
+_EXACT_FLOATS = 1 << 53
+_PIECE_BITS = 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +166,49 @@ class Part:
         return np.bincount(self.of, minlength=self.count)
 
     def sums(self) -> pa.Array:
+        if pa.types.is_integer(self.values.type) and not self._fits_float():
+            return pa.array(_exact_sums(self), pa.float64(), mask=self.seen() == 0)
         numbers: Array = self.values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         if self.weight is not None:
             numbers = numbers * self.weight
         total = np.bincount(self.of, weights=numbers, minlength=self.count)
         return pa.array(total, mask=self.seen() == 0)
+
+    def _fits_float(self) -> bool:
+        """Whether every partial sum of these integers is below 2**53, where floats are exact."""
+        if not len(self.values):
+            return True
+        ends = pc.min_max(self.values)
+        largest = max(abs(ends["min"].as_py()), abs(ends["max"].as_py()))
+        heaviest = 1 if self.weight is None else int(self.weight.max())
+        return largest * heaviest * len(self.values) < _EXACT_FLOATS
+
+
+def _exact_sums(part: Part) -> list[float]:
+    """Sums of integers by group, in 22-bit pieces, whose sums as floats are exact."""
+    if part.weight is not None:
+        return _weighed_sums(part)
+    numbers: Array = part.values.to_numpy(zero_copy_only=False)
+    mask = numbers.dtype.type((1 << _PIECE_BITS) - 1)
+    low, middle = numbers & mask, (numbers >> numbers.dtype.type(_PIECE_BITS)) & mask
+    high = numbers >> numbers.dtype.type(2 * _PIECE_BITS)
+    pieces = [
+        np.bincount(part.of, weights=each.astype(np.float64), minlength=part.count)
+        for each in (low, middle, high)
+    ]
+    return [
+        float((int(c) << 2 * _PIECE_BITS) + (int(b) << _PIECE_BITS) + int(a))
+        for a, b, c in zip(*pieces, strict=True)
+    ]
+
+
+def _weighed_sums(part: Part) -> list[float]:
+    total = [0] * part.count
+    assert part.weight is not None
+    rows = zip(part.of.tolist(), part.values.to_pylist(), part.weight.tolist(), strict=True)
+    for group, value, weight in rows:
+        total[group] += value * weight
+    return [float(each) for each in total]
 
 
 def average_of(part: Part, rows: Array) -> pa.Array:

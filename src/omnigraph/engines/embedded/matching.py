@@ -7,13 +7,15 @@ Predicates mean here what they mean in a read query: the same expressions are ev
 code. Storage decides what it can (through an index if there is one), the rest is tested on the
 rows that come back and on those that the write itself has laid over the snapshot.
 
-Guarantees: one instant and one set of parameters for a whole mutation.
+Guarantees: one instant and one set of parameters for a whole mutation. An integer beyond its type
+is null in a predicate, as in a read, and an error in a value that is to be written.
 Deliberately absent: what is done with the rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -47,14 +49,22 @@ class Moment:
 
     def __init__(self, snapshot: Snapshot, params: Mapping[str, Any]) -> None:
         self._run = Run(snapshot, params, _NOTHING_HELD, DEFAULT_OPTIONS)
+        self._strict = copy(self._run)
+        self._strict.strict = True
 
     @property
     def run(self) -> Run:
+        """For predicates."""
         return self._run
+
+    @property
+    def strict(self) -> Run:
+        """For values that are to be written."""
+        return self._strict
 
     def value(self, expr: Expr) -> Any:
         """The value of an expression that speaks of no row."""
-        return constant(expr, self._run)
+        return constant(expr, self._strict)
 
 
 def matching(view: View, table: TableType, where: Expr, moment: Moment) -> pa.Table:
@@ -83,7 +93,7 @@ def _kept(found: pa.Table, table: TableType, where: Expr, moment: Moment) -> pa.
 
 def evaluated(expr: Expr, rows: pa.Table, table: TableType, moment: Moment) -> pa.Array:
     """The values of an expression over rows of a type."""
-    return column(expr, _frame(table, rows, moment), moment.run)
+    return column(expr, _frame(table, rows, moment), moment.strict)
 
 
 def _pushed(view: View, table: TableType, where: Expr, moment: Moment) -> Pushed | None:

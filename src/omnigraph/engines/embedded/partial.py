@@ -32,7 +32,7 @@ from omnigraph.engines.embedded.run import Run
 from omnigraph.ir.expr import Aggregate as AggregateExpr
 from omnigraph.ir.expr import AggregateFn, Entity, Expr, ValueRef
 from omnigraph.ir.query import Projection
-from omnigraph.model.types import I64
+from omnigraph.model.types import I64, Kind
 from omnigraph.plan.liveness import ignores_repeats
 from omnigraph.plan.operators import Aggregate
 
@@ -72,7 +72,11 @@ def _chain(first: Frame, second: Frame, rest: Iterator[Frame]) -> Iterator[Frame
 
 
 def _merges(call: AggregateExpr) -> bool:
-    return not call.distinct and call.fn is not AggregateFn.COLLECT
+    if call.distinct or call.fn is AggregateFn.COLLECT:
+        return False
+    # Sums of 64-bit integers are exact only if they are added up before they are rounded.
+    adds = call.fn in (AggregateFn.SUM, AggregateFn.AVG)
+    return not (adds and call.arg is not None and call.arg.type.kind in (Kind.I64, Kind.U64))
 
 
 def _merged(operator: Aggregate, parts: Iterator[Frame], run: Run) -> Frame:

@@ -44,6 +44,7 @@ class Run:
         self._keeper: Keeper | None = None
         self.bounds = Bounds(options.limits, options.cancellation)
         self.now = _milliseconds(datetime.now(UTC))
+        self.strict = False  # true for the values of a write
         self.notes: list[str] = []  # how the current operator went about it, for `explain`
         self._io_before = IoCounters()
         self._views: dict[tuple[bool, str], TypeView] = {}

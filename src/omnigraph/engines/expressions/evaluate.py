@@ -40,6 +40,11 @@ class Given(Protocol):
     @property
     def now(self) -> datetime: ...
 
+    @property
+    def strict(self) -> bool:
+        """Whether an integer beyond its type is an error instead of null."""
+        ...
+
 
 class Rows(Protocol):
     """Rows, as an expression asks for them."""
@@ -247,12 +252,13 @@ def _string_test(expr: ir.StringTest, rows: Rows) -> Values:
 
 def _arithmetic(expr: ir.Arithmetic, rows: Rows) -> Values:
     left, right = evaluate(expr.left, rows), evaluate(expr.right, rows)
-    return functions.arithmetic(expr.op, left, right, expr.type.to_arrow())
+    wanted = expr.type.to_arrow()
+    return functions.arithmetic(expr.op, left, right, wanted, strict=rows.given.strict)
 
 
 def _function(expr: ir.Function, rows: Rows) -> Values:
     args = [evaluate(arg, rows) for arg in expr.args]
-    return functions.call(expr.name, args, expr.type.to_arrow())
+    return functions.call(expr.name, args, expr.type.to_arrow(), strict=rows.given.strict)
 
 
 def _text_match(expr: ir.TextMatch, rows: Rows) -> Values:

@@ -1,7 +1,7 @@
 """Scalar functions, arithmetic and tests on strings, over Arrow arrays.
 
 Guarantees: null in, null out, except for `coalesce`; division is exact; what has no value, such as
-a division by zero or a whole number beyond 64 bits, is null and never a wrong number.
+a division by zero or an integer beyond its type (`integers`), is null and never a wrong number.
 Deliberately absent: expressions; these functions see values.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engines.expressions.integers import absolute, integer_arithmetic
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.ir.expr import ArithmeticOp, StringOp
 
@@ -86,44 +87,13 @@ _BY_ROW: dict[StringOp, Callable[[str, str, bool], bool]] = {
 }
 
 
-def arithmetic(op: ArithmeticOp, left: Values, right: Values, wanted: Any) -> Values:
+def arithmetic(
+    op: ArithmeticOp, left: Values, right: Values, wanted: Any, *, strict: bool = False
+) -> Values:
     """`left op right` in the type that the checker gave it."""
-    try:
-        return _KERNELS[op](as_type(left, wanted), as_type(right, wanted))
-    except pa.ArrowInvalid:
-        # Some whole number leaves its range. Slowly then, and null for that one alone: an error
-        # would depend on which rows a plan happens to look at.
-        return _exactly(op, left, right, wanted)
-
-
-def _exactly(op: ArithmeticOp, left: Values, right: Values, wanted: Any) -> Values:
-    rows = max((len(v) for v in (left, right) if isinstance(v, pa.Array)), default=1)
-    info = np.iinfo(np.int64)
-    found: list[int | None] = []
-    for a, b in zip(_items(left, rows), _items(right, rows), strict=True):
-        value = None if a is None or b is None else _EXACT[op](a, b)
-        found.append(value if value is not None and info.min <= value <= info.max else None)
-    array = pa.array(found, wanted)
-    return array if isinstance(left, pa.Array) or isinstance(right, pa.Array) else array[0]
-
-
-def _items(values: Values, rows: int) -> list[Any]:
-    if isinstance(values, pa.Scalar):
-        return [values.as_py()] * rows
-    found: list[Any] = values.to_pylist()
-    return found
-
-
-def _remainder_of(a: int, b: int) -> int | None:
-    return None if b == 0 else abs(a) % abs(b) * (1 if a >= 0 else -1)
-
-
-_EXACT: dict[ArithmeticOp, Callable[[int, int], int | None]] = {
-    ArithmeticOp.ADD: lambda a, b: a + b,
-    ArithmeticOp.SUB: lambda a, b: a - b,
-    ArithmeticOp.MUL: lambda a, b: a * b,
-    ArithmeticOp.MOD: _remainder_of,
-}
+    if pa.types.is_integer(wanted):
+        return integer_arithmetic(op, left, right, wanted, strict=strict)
+    return _KERNELS[op](as_type(left, wanted), as_type(right, wanted))
 
 
 def _not_zero(values: Values) -> Values:
@@ -133,9 +103,6 @@ def _not_zero(values: Values) -> Values:
 
 def _remainder(left: Values, right: Values) -> Values:
     """The remainder of division towards zero; it has the sign of the left side."""
-    if pa.types.is_integer(left.type):
-        whole = pc.divide(left, right)
-        return pc.subtract(left, pc.multiply(whole, right))
     rows = len(left) if isinstance(left, pa.Array) else None
     rows = len(right) if isinstance(right, pa.Array) else rows
     known = pc.and_(pc.is_valid(left), pc.is_valid(right))
@@ -152,18 +119,20 @@ def _floats(values: Values) -> Any:
 
 
 _KERNELS: dict[ArithmeticOp, Callable[[Any, Any], Any]] = {
-    ArithmeticOp.ADD: pc.add_checked,
-    ArithmeticOp.SUB: pc.subtract_checked,
-    ArithmeticOp.MUL: pc.multiply_checked,
+    ArithmeticOp.ADD: pc.add,
+    ArithmeticOp.SUB: pc.subtract,
+    ArithmeticOp.MUL: pc.multiply,
     ArithmeticOp.DIV: lambda left, right: pc.divide(left, _not_zero(right)),
     ArithmeticOp.MOD: lambda left, right: _remainder(left, _not_zero(right)),
 }
 
 
-def call(name: str, args: list[Values], wanted: Any) -> Values:
+def call(name: str, args: list[Values], wanted: Any, *, strict: bool = False) -> Values:
     """A scalar function by name."""
     if name == "coalesce":
-        return pc.coalesce(*(_within(arg, wanted) for arg in args))
+        return pc.coalesce(*(as_type(arg, wanted) for arg in args))
+    if name == "abs" and pa.types.is_integer(wanted):
+        return absolute(args[0], wanted, strict=strict)
     return as_type(_FUNCTIONS[name](args[0]), wanted)
 
 
@@ -185,26 +154,9 @@ def _whole_or(kernel: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Rounding leaves whole numbers alone; Arrow would make them floats first."""
 
     def rounded(values: Values) -> Values:
-        return _within(values, pa.int64()) if pa.types.is_integer(values.type) else kernel(values)
+        return values if pa.types.is_integer(values.type) else kernel(values)
 
     return rounded
-
-
-def _absolute(values: Values) -> Values:
-    if pa.types.is_signed_integer(values.type):
-        values = values.cast(pa.int64())
-        smallest = pa.scalar(np.iinfo(np.int64).min, pa.int64())
-        values = pc.if_else(pc.equal(values, smallest), pa.scalar(None, pa.int64()), values)
-    return _within(pc.abs(values), pa.int64() if pa.types.is_integer(values.type) else values.type)
-
-
-def _within(values: Values, wanted: Any) -> Values:
-    """Values in another type, null where they leave its range."""
-    if values.type == pa.uint64() and wanted == pa.int64():
-        largest = pa.scalar(np.iinfo(np.int64).max, pa.uint64())
-        fits = pc.less_equal(values, largest)
-        values = pc.if_else(fits, values, pa.scalar(None, pa.uint64()))
-    return as_type(values, wanted)
 
 
 def _round(values: Values) -> Values:
@@ -239,7 +191,7 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "upper": pc.utf8_upper,
     "trim": pc.utf8_trim_whitespace,
     "length": _length,
-    "abs": _absolute,
+    "abs": pc.abs,
     "round": _whole_or(_round),
     "floor": _whole_or(pc.floor),
     "ceil": _whole_or(pc.ceil),

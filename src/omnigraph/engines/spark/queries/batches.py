@@ -28,6 +28,7 @@ class Constants:
 
     params: Mapping[str, Any]
     now: datetime
+    strict: bool = False
 
 
 class BatchRows:

@@ -81,9 +81,9 @@ def _aggregated(call: AggregateExpr, arg: str | None, flow: Flow, place: str | N
         values = values + f.lit(0.0).cast(spark_type(call.arg.type))  # -0.0 is 0.0
     match call.fn:
         case AggregateFn.SUM:
-            return _sum(values, weight, call.distinct)
+            return _sum(_summed(call, values), weight, call.distinct)
         case AggregateFn.AVG:
-            return _average(values, weight, call.distinct)
+            return _average(_summed(call, values), weight, call.distinct)
         case AggregateFn.COLLECT:
             return _collected(values, place, call.distinct)
         case _:
@@ -112,28 +112,38 @@ def _count(call: AggregateExpr, arg: str | None, flow: Flow, weight: Column | No
     return f.coalesce(f.sum(f.when(present, weight)), f.lit(0))
 
 
-def _sum(values: Column, weight: Column | None, distinct: bool) -> Column:
+def _summed(call: AggregateExpr, values: Column) -> tuple[Column, str]:
+    """Numbers and the type in which they are added up: integers exactly, rounded at the end."""
+    assert call.arg is not None
+    if call.arg.type.kind in FLOAT_KINDS:
+        return values, "double"
+    return values, "decimal(38,0)"
+
+
+def _sum(numbers: tuple[Column, str], weight: Column | None, distinct: bool) -> Column:
     from pyspark.sql import functions as f
 
+    values, type_ = numbers
     if not distinct:
-        numbers = values.cast("double")
-        return f.sum(numbers if weight is None else numbers * weight)
-    # Told apart by what they are, added up as doubles.
-    once = f.transform(f.array_sort(f.collect_set(values)), lambda v: v.cast("double"))
-    total = f.aggregate(once, f.lit(0.0), lambda sum_, value: sum_ + value)
-    return f.when(f.size(f.collect_set(values)) > 0, total)
+        added = values.cast("decimal(20,0)" if type_ != "double" else type_)
+        return f.sum(added if weight is None else added * weight).cast("double")
+    # Told apart by what they are, added up in the wide type.
+    once = f.transform(f.array_sort(f.collect_set(values)), lambda v: v.cast(type_))
+    total = f.aggregate(once, f.lit(0).cast(type_), lambda sum_, v: (sum_ + v).cast(type_))
+    return f.when(f.size(f.collect_set(values)) > 0, total.cast("double"))
 
 
-def _average(values: Column, weight: Column | None, distinct: bool) -> Column:
+def _average(numbers: tuple[Column, str], weight: Column | None, distinct: bool) -> Column:
     from pyspark.sql import functions as f
 
+    values, _ = numbers
     if distinct:
         rows = f.size(f.collect_set(values)).cast("double")
     elif weight is None:
         rows = f.count(values).cast("double")
     else:
         rows = f.sum(f.when(values.isNotNull(), weight)).cast("double")
-    return f.when(rows > 0, _sum(values, weight, distinct) / rows)
+    return f.when(rows > 0, _sum(numbers, weight, distinct) / rows)
 
 
 def _extreme(call: AggregateExpr, values: Column) -> Column:

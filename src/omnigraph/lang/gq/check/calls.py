@@ -19,6 +19,7 @@ from omnigraph.model.types import (
     F64,
     FLOAT_KINDS,
     I64,
+    INTEGER_KINDS,
     NUMERIC_KINDS,
     ORDERABLE_KINDS,
     SCALAR_KINDS,
@@ -48,6 +49,8 @@ def _always(result: ValueType) -> Callable[[ValueType], ValueType]:
 
 
 def _widest(argument: ValueType) -> ValueType:
+    if argument.kind is Kind.U64:
+        return argument
     return (F64 if argument.kind in FLOAT_KINDS else I64).as_nullable(argument.nullable)
 
 
@@ -125,12 +128,28 @@ def _coalesce(values: Values, node: ast.Call) -> ir.Expr | None:
     if args is None:
         return None
     given = [arg for arg in args if not (isinstance(arg, ir.Literal) and arg.value is None)]
-    type_ = rules.common([arg.type for arg in given]) if given else args[0].type
+    type_ = rules.common(constant_types(given)) if given else args[0].type
+    if type_ is None and all(arg.type.kind in INTEGER_KINDS for arg in given):
+        message = "no integer type holds all arguments of `coalesce`: U64 and negative numbers"
+        hint = "use values of U64, U32, or constants that are not negative"
+        return values.error("T31", message, node.span, hint)
     if type_ is None or type_.kind in (Kind.NODE, Kind.EDGE, Kind.BLOB):
         shown = ", ".join(show_type(arg.type) for arg in args)
         message = f"the arguments of `coalesce` must be values of one type, got {shown}"
         return values.error("T31", message, node.span, _COALESCE)
     return ir.Function("coalesce", tuple(args), type_)
+
+
+def constant_types(exprs: list[ir.Expr]) -> list[ValueType]:
+    """The types of expressions that are to share one; a constant that is not negative is unsigned
+    where others are."""
+    unsigned = any(each.type.kind is Kind.U64 for each in exprs)
+    return [
+        ValueType(Kind.U64)
+        if unsigned and isinstance(each, ir.Literal) and type(each.value) is int and each.value >= 0
+        else each.type
+        for each in exprs
+    ]
 
 
 def _aggregate(values: Values, node: ast.Call) -> ir.Expr | None:

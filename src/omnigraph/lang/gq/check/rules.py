@@ -62,17 +62,31 @@ def common(types: list[ValueType]) -> ValueType | None:
     nullable = all(t.nullable for t in types)
     kinds = {t.kind for t in types}
     if len(kinds) > 1:
-        kind = Kind.F64 if kinds & FLOAT_KINDS else Kind.I64
-        return ValueType(kind, nullable)
+        kind = _widest(kinds)
+        return None if kind is None else ValueType(kind, nullable)
     return ValueType(first.kind, nullable, item=first.item, dim=first.dim)
 
 
+def _widest(kinds: set[Kind]) -> Kind | None:
+    """The kind that holds all numbers of these kinds; none for U64 together with signed ones."""
+    if kinds & FLOAT_KINDS:
+        return Kind.F64
+    if Kind.U64 in kinds:
+        return Kind.U64 if kinds <= {Kind.U32, Kind.U64} else None
+    return Kind.I64
+
+
 def arithmetic(op: str, left: ValueType, right: ValueType) -> ValueType | None:
-    """The type of `left op right`; division is exact, and by zero it is null."""
+    """The type of `left op right`; division is exact, and by zero it is null.
+
+    Integers give U64 where an operand is U64, and I64 otherwise. A remainder is no larger than its
+    left operand and has its sign, so that one decides."""
     if not (left.is_numeric and right.is_numeric):
         return None
     floats = left.kind in FLOAT_KINDS or right.kind in FLOAT_KINDS
-    kind = Kind.F64 if floats or op == "/" else Kind.I64
+    decisive = {left.kind} if op == "%" else {left.kind, right.kind}
+    whole = Kind.U64 if Kind.U64 in decisive else Kind.I64
+    kind = Kind.F64 if floats or op == "/" else whole
     return ValueType(kind, left.nullable or right.nullable or op in ("/", "%"))
 
 

@@ -27,7 +27,16 @@ from omnigraph.lang.gq.check.scope import (
     find_property,
     show_type,
 )
-from omnigraph.model.types import BOOL, F64, I64, STRING, Kind, ValueType
+from omnigraph.model.types import (
+    BOOL,
+    F64,
+    FLOAT_KINDS,
+    I64,
+    INTEGER_KINDS,
+    STRING,
+    Kind,
+    ValueType,
+)
 
 NULL = ValueType(Kind.STRING, nullable=True)
 _CONSTANT_TYPES = {
@@ -102,7 +111,7 @@ class Values:
     def literal(self, node: ast.Literal) -> ir.Literal | None:
         value: Any = node.value
         if node.kind == "int":
-            return integer(value)
+            return self.integer(value, node.span)
         try:
             if node.kind == "date":
                 value = rules.parse_date(str(value))
@@ -128,7 +137,7 @@ class Values:
             return self.error("T28", "a list cannot hold null", node.span)
         kind = Kind.STRING
         if constants:
-            merged = rules.common([item.type for item in constants])
+            merged = rules.common(calls.constant_types(list(constants)))
             if merged is None:
                 message = "the items of a list must have the same type"
                 return self.error("T28", message, node.span)
@@ -191,18 +200,27 @@ class Values:
 
     def negative(self, node: ast.Negative) -> ir.Expr | None:
         if isinstance(node.item, ast.Literal) and node.item.kind == "int":
-            return integer(-int(node.item.value or 0))
+            return self.integer(-int(node.item.value or 0), node.span)
         item = self.lower(node.item)
         if item is None:
             return None
         if not item.type.is_numeric:
             message = f"only numbers can be negated, this is {show_type(item.type)}"
             return self.error("T30", message, node.span)
+        if isinstance(item, ir.Literal) and item.type.kind in INTEGER_KINDS:
+            return self.integer(-int(item.value), node.span)
         if isinstance(item, ir.Literal):
             return ir.Literal(-item.value, item.type)
-        type_ = rules.arithmetic("-", I64, item.type)
-        assert type_ is not None
-        return ir.Arithmetic(ir.ArithmeticOp.SUB, ir.Literal(0, I64), item, type_)
+        type_ = F64 if item.type.kind in FLOAT_KINDS else I64
+        zero = ir.Literal(0, I64)
+        return ir.Arithmetic(ir.ArithmeticOp.SUB, zero, item, type_.as_nullable(item.type.nullable))
+
+    def integer(self, value: int, span: Span) -> ir.Literal | None:
+        """An integer constant: I64, or U64 where only that can hold it."""
+        if value < -(2**63):
+            message = f"the integer is smaller than {-(2**63)}"
+            return self.error("Q004", message, span, "no integer type holds it")
+        return ir.Literal(value, ValueType(Kind.I64 if value < 2**63 else Kind.U64))
 
     def logic(self, node: ast.Logic) -> ir.Expr | None:
         found = [self.condition(item) for item in node.items]
@@ -227,12 +245,6 @@ class Values:
 
     def call(self, node: ast.Call) -> ir.Expr | None:
         return calls.lower_call(self, node)
-
-
-def integer(value: int) -> ir.Literal:
-    """An integer constant: I64, or U64 where only that can hold it."""
-    kind = Kind.I64 if value < 2**63 else Kind.U64
-    return ir.Literal(value, ValueType(kind))
 
 
 def _is_blob(type_: ValueType) -> bool:
