@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import Violation
+from omnigraph.ir.expr import CompareOp
 from omnigraph.model.catalog import (
     DST_COLUMN,
     ID_COLUMN,
@@ -32,7 +33,8 @@ from omnigraph.model.catalog import (
 )
 from omnigraph.model.temporal import RANGE as CALENDAR
 from omnigraph.model.temporal import has_outside, outside, python_values
-from omnigraph.model.types import STRING, Kind, ValueType
+from omnigraph.model.types import NUMERIC_KINDS, STRING, Kind, ValueType
+from omnigraph.plan.coercion import Fitted, fit
 from omnigraph.plan.columns import combined, to_column
 from omnigraph.plan.findings import Findings, Numbers, Origin, shown
 
@@ -45,6 +47,13 @@ UNKNOWN = "unknown"
 ENUM = "enum"
 RANGE = "range"
 CHECK = "check"
+_KINDS = {ValueType(kind).to_arrow(): kind for kind in NUMERIC_KINDS}
+_KERNELS = {
+    CompareOp.LT: pc.less,
+    CompareOp.LE: pc.less_equal,
+    CompareOp.GT: pc.greater,
+    CompareOp.GE: pc.greater_equal,
+}
 
 
 def check_rows(
@@ -191,10 +200,10 @@ class _Checker:
             item = table.by_name[rule.property]
             column = rows.column(item.column)
             if rule.minimum is not None:
-                below = _is_below(column, rule.minimum)
+                below = is_beyond(CompareOp.LT, column, rule.minimum)
                 self._report(item, column, below, RANGE, f"must be at least {rule.minimum}")
             if rule.maximum is not None:
-                above = _is_above(column, rule.maximum)
+                above = is_beyond(CompareOp.GT, column, rule.maximum)
                 self._report(item, column, above, RANGE, f"must be at most {rule.maximum}")
 
     def _check_patterns(self, table: NodeType, rows: pa.Table) -> None:
@@ -219,38 +228,13 @@ class _Checker:
         )
 
 
-def _is_below(column: Column, bound: int | float) -> Column:
-    limit = _fitting(column, bound)
-    if limit is not None:
-        return pc.less(column, limit)
-    return _nowhere(column) if bound < 0 else _everywhere(column)
-
-
-def _is_above(column: Column, bound: int | float) -> Column:
-    limit = _fitting(column, bound)
-    if limit is not None:
-        return pc.greater(column, limit)
-    return _nowhere(column) if bound > 0 else _everywhere(column)
-
-
-def _fitting(column: Column, bound: int | float) -> pa.Scalar | None:
-    """A bound to compare the column with; None when it lies beyond the column's whole type."""
-    if pa.types.is_floating(column.type):
-        return pa.scalar(float(bound), column.type)  # at the precision of the values themselves
-    if isinstance(bound, float):
-        return pa.scalar(bound, pa.float64())
-    try:
-        return pa.scalar(bound, column.type)
-    except (pa.ArrowInvalid, OverflowError):
-        return None
-
-
-def _everywhere(column: Column) -> Column:
-    return pc.is_valid(column)
-
-
-def _nowhere(column: Column) -> Column:
-    return pc.and_(pc.is_valid(column), False)
+def is_beyond(op: CompareOp, column: Column, bound: int | float) -> Column:
+    """Whether each value is below (`<`) or above (`>`) a bound, by exact numbers; null for null."""
+    question = fit(op, _KINDS[column.type], bound)
+    if isinstance(question, Fitted):
+        limit = pa.scalar(question.value, column.type)
+        return _KERNELS[question.op](column, limit)
+    return pc.if_else(pc.is_valid(column), question, pa.scalar(None, pa.bool_()))
 
 
 def _places(mask: Column) -> Numbers:

@@ -111,8 +111,8 @@ class FilteringReader(SnapshotReader):
             return None
         field = pc.field(physical_names(self._table, attribute)[0])
         if isinstance(filter_, ds.IsNull | ds.IsNotNull):
-            if type_.kind is Kind.BLOB:
-                return None
+            if type_.kind in (Kind.BLOB, Kind.U32, Kind.U64):
+                return None  # storage takes no filters on unsigned columns
             return field.is_null() if isinstance(filter_, ds.IsNull) else field.is_valid()
         if type_.kind not in _ALIKE:
             return None

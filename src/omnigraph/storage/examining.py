@@ -125,13 +125,20 @@ def _disagreement(table: Table, index: IndexCoverage) -> Iterator[str]:
     values = _sample(table, index.column)
     if not len(values):
         return
-    chosen = pc.field(index.column).isin(values)
+    chosen = _one_of(index.column, values)
     with translated("scan", table.version.path):
         found = _ids(table.dataset, chosen, use_index=True)
         scanned = _ids(table.dataset, chosen, use_index=False)
     if found != scanned:
         missing, extra = len(scanned - found), len(found - scanned)
         yield f"the index {index.name!r} misses {missing} rows and finds {extra} too many"
+
+
+def _one_of(column: str, values: pa.Array) -> Any:
+    """A filter for some values. Lance takes filters on unsigned columns as text only."""
+    if not pa.types.is_unsigned_integer(values.type):
+        return pc.field(column).isin(values)
+    return f"`{column}` IN ({', '.join(str(value) for value in values.to_pylist())})"
 
 
 def _deafness(table: Table, index: IndexCoverage) -> Iterator[str]:

@@ -1,18 +1,21 @@
 """The data checks of a migration: does what is stored allow the new schema?
 
-Guarantees: reads only the columns that a check names; every violation is counted, the first ones
-are listed with the id of their row.
+Guarantees: reads only the columns that a check names, batch by batch; values are tested by the same
+functions as in a write, whatever their type; every violation is counted, the first ones are listed
+with the id of their row.
 Deliberately absent: deciding which checks a migration needs (`lang.pg`), and changing anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import Violation
+from omnigraph.ir.expr import CompareOp
 from omnigraph.lang.pg.steps import (
     DataCheck,
     InRange,
@@ -26,7 +29,7 @@ from omnigraph.lang.pg.steps import (
 from omnigraph.model.catalog import ID_COLUMN, SRC_COLUMN
 from omnigraph.model.keys import node_ids
 from omnigraph.model.snapshot import Snapshot
-from omnigraph.plan.checks import matches_pattern
+from omnigraph.plan.checks import is_beyond, matches_pattern
 from omnigraph.storage.reading import Table, open_table
 
 LISTED = 100
@@ -65,11 +68,11 @@ def _check_table(table: Table, check: DataCheck, tally: Tally) -> None:
         case NoRows(type_name=name):
             tally.add([], table.rows, name, "", "must be empty")
         case NoNulls(type_name=name, property=where, column=column):
-            _report(table, pc.field(column).is_null(), name, where, "required", tally)
+            _report(table, column, pc.is_null, name, where, "required", tally)
         case InRange(type_name=name, property=where, column=column):
-            _report(table, _outside(column, check), name, where, "range", tally)
+            _report(table, column, _outside(check), name, where, "range", tally)
         case Matches(type_name=name, property=where, column=column, pattern=pattern):
-            _check_pattern(table, column, pattern, name, where, tally)
+            _report(table, column, _unlike(pattern), name, where, "check", tally)
         case Unique(type_name=name, properties=places, columns=columns):
             _check_unique(table, columns, name, ", ".join(places), tally)
         case KeyMatchesIds(type_name=name, properties=places, columns=columns):
@@ -77,29 +80,32 @@ def _check_table(table: Table, check: DataCheck, tally: Tally) -> None:
 
 
 def _report(
-    table: Table, bad: pc.Expression, name: str, where: str, rule: str, tally: Tally
-) -> None:
-    count = table.count(bad)
-    if count:
-        rows = table.read([ID_COLUMN], filter=bad, limit=LISTED)
-        tally.add(rows.column(ID_COLUMN).to_pylist(), count, name, where, rule)
-
-
-def _outside(column: str, check: InRange) -> pc.Expression:
-    below = pc.field(column) < check.minimum if check.minimum is not None else None
-    above = pc.field(column) > check.maximum if check.maximum is not None else None
-    if below is None or above is None:
-        return above if below is None else below
-    return below | above
-
-
-def _check_pattern(
-    table: Table, column: str, pattern: str, name: str, where: str, tally: Tally
+    table: Table,
+    column: str,
+    is_bad: Callable[[pa.Array], pa.Array],
+    name: str,
+    where: str,
+    rule: str,
+    tally: Tally,
 ) -> None:
     for batch in table.scan([ID_COLUMN, column]):
-        good = pc.fill_null(matches_pattern(batch.column(column), pattern), True)
-        bad = batch.filter(pc.invert(good)).column(ID_COLUMN).to_pylist()
-        tally.add(bad, len(bad), name, where, "check")
+        marks = pc.fill_null(is_bad(batch.column(column)), False)
+        bad = batch.filter(marks).column(ID_COLUMN).to_pylist()
+        tally.add(bad, len(bad), name, where, rule)
+
+
+def _outside(check: InRange) -> Callable[[pa.Array], pa.Array]:
+    bounds = ((CompareOp.LT, check.minimum), (CompareOp.GT, check.maximum))
+
+    def test(values: pa.Array) -> pa.Array:
+        found = [is_beyond(op, values, bound) for op, bound in bounds if bound is not None]
+        return reduce(pc.or_kleene, found)
+
+    return test
+
+
+def _unlike(pattern: str) -> Callable[[pa.Array], pa.Array]:
+    return lambda values: pc.invert(matches_pattern(values, pattern))
 
 
 def _check_unique(

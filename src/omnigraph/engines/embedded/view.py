@@ -152,8 +152,9 @@ class View:
         filter_ = None
         for name in columns:
             values = combined(rows.column(name)).drop_null().unique()
-            # Storage tells -0.0 from 0.0, and the spelling of keys does not.
-            if not pa.types.is_floating(values.type):
+            # Storage tells -0.0 from 0.0, and the spelling of keys does not; it takes no filters on
+            # unsigned columns.
+            if not (pa.types.is_floating(values.type) or pa.types.is_unsigned_integer(values.type)):
                 part = pc.field(name).isin(values)
                 filter_ = part if filter_ is None else filter_ & part
         return table.read(wanted, filter=filter_)
