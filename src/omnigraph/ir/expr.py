@@ -165,8 +165,8 @@ class ListContains:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """Integers give U64 or I64 (`lang.gq.check.rules`), except that `/` always gives F64; `/` and `%`
-    by zero give null, and so does an integer outside its type."""
+    """Integers give U64 or I64 (`lang.gq.check.rules`), except that `/` always gives F64; `/` and
+    `%` by zero give null, and so does an integer outside its type."""
 
     op: ArithmeticOp
     left: Expr

@@ -181,7 +181,7 @@ class Part:
         ends = pc.min_max(self.values)
         largest = max(abs(ends["min"].as_py()), abs(ends["max"].as_py()))
         heaviest = 1 if self.weight is None else int(self.weight.max())
-        return largest * heaviest * len(self.values) < _EXACT_FLOATS
+        return bool(largest * heaviest * len(self.values) < _EXACT_FLOATS)
 
 
 def _exact_sums(part: Part) -> list[float]:
