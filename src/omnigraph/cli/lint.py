@@ -93,12 +93,22 @@ def _check_queries(path: Path, catalog: Catalog) -> Checked:
     from omnigraph.cli.files import read_text
     from omnigraph.lang import gq
 
-    report = gq.lint(read_text(path), catalog, str(path))
+    report = gq.lint(read_text(path), catalog, str(path), can_embed=_can_embed(catalog))
     return Checked(
         [each.diagnostic for each in report.findings],
         [_in_file(each.to_dict(), path) for each in report.findings],
         [_in_file(each.to_dict(), path) for each in report.results],
     )
+
+
+def _can_embed(catalog: Catalog) -> bool:
+    """Whether required vectors can be made here. Types without any need no answer."""
+    items = (item for table in catalog.tables() for item in table.properties)
+    if not any(item.embed is not None and not item.type.nullable for item in items):
+        return True
+    from omnigraph.operations.requiredvectors import configured
+
+    return configured() is not None
 
 
 def _in_file(shown: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from omnigraph.operations.context import Context
 from omnigraph.operations.grouping import write_alone, write_in_group
 from omnigraph.operations.inputs import MOST_BYTES, Lines, Supply, supply
 from omnigraph.operations.requests import Conditions, Evaluated
+from omnigraph.operations.requiredvectors import required_vectors
 from omnigraph.operations.shaping import EmbedRows, TypeRows, find_type, shape
 from omnigraph.operations.writing import MOST_LISTED
 from omnigraph.plan.constraints import distinct_ids, last_of_each, set_checks
@@ -140,15 +141,20 @@ def ingest(
     nothing; those of the input are replaced anyway."""
     root = context.writable().root
     parts = supply(data, type, most_bytes)
+    catalog = resolve(root, Target(branch)).catalog
+    embed = required_vectors(catalog.tables())
     request = IngestRequest(
         parts,
         _mode(mode),
         Conditions(context.actor, message, if_commit, idempotency_key),
         tuple(types) if type is None else (*types, type),
         most_bytes,
+        embed,
     )
     # Shaping is most of the work, and needs nobody's lock.
-    delta = request.shaped(resolve(root, Target(branch)).catalog)
+    delta = request.shaped(catalog)
+    if embed is not None:
+        request.conditions = replace(request.conditions, details=embed.details)
     rows = sum(change.rows.num_rows for change in delta.values())
     progress.report("write", rows=rows)
     if rows <= MOST_LISTED and not request.is_strict:

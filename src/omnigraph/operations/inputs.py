@@ -111,7 +111,8 @@ def refuse_more(size: int, most_bytes: int) -> None:
             resource="input_bytes",
             limit=float(most_bytes),
             actual=float(size),
-            hint="Send it in parts, raise the bound, or load it with Spark.",
+            hint="Use `load`, which takes files of any size (`omnigraph load`, `graph.load`), or "
+            "send it in parts.",
         )
 
 

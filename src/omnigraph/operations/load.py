@@ -17,7 +17,7 @@ from typing import Any
 
 from omnigraph.commit.door import commit
 from omnigraph.commit.keys import earlier_outcome
-from omnigraph.embedding import config_from_environment
+from omnigraph.embedding import EmbeddingConfig, config_from_environment
 from omnigraph.engines.spark.embedding import fill_vectors
 from omnigraph.engines.spark.frames import is_spark_frame, spool, to_ipc
 from omnigraph.engines.spark.load import Loaded, LoadPlan, stage_load
@@ -30,6 +30,7 @@ from omnigraph.errors import ConflictError, InvalidArgumentError, PreconditionFa
 from omnigraph.history.log import Line
 from omnigraph.history.refs import MAIN, read_branch
 from omnigraph.history.resolve import head_snapshot
+from omnigraph.model.catalog import Catalog
 from omnigraph.model.commit import (
     Commit,
     CommitKind,
@@ -42,8 +43,9 @@ from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.ulid import new_ulid
 from omnigraph.model.write import Affected, WriteResult
 from omnigraph.operations.context import Context
-from omnigraph.operations.inputs import Columns, take_in
-from omnigraph.operations.shaping import find_type
+from omnigraph.operations.inputs import MOST_BYTES, Columns, take_in
+from omnigraph.operations.requiredvectors import RequiredVectors, configured, requires_vectors
+from omnigraph.operations.shaping import EmbedRows, find_type
 from omnigraph.operations.sourcing import assign_frame, refuse_nothing, to_sources, with_kinds
 from omnigraph.operations.staleness import record
 from omnigraph.plan.sources import ENDINGS, Assigned, Source, assign
@@ -113,9 +115,20 @@ def load(
     context.writable()
     _check(chosen)
     sources = to_sources(source, type, mapping, format)
-    if chosen.engine == EMBEDDED:
+    if chosen.engine == EMBEDDED and not _is_large(context, sources):
         return _embedded(context, sources, chosen)
+    if chosen.engine == EMBEDDED:
+        # The tasks of a load on Spark, one after another in this process: memory stays bounded.
+        chosen = replace(chosen, here=True)
     return _SparkLoad(context, sources, chosen).run()
+
+
+def _is_large(context: Context, sources: Sequence[Source]) -> bool:
+    """Whether files are more than can be held in memory at once."""
+    if context.root.location.scheme == "memory" or any(s.frame is not None for s in sources):
+        return False
+    files = (file for source in sources for file in list_inputs(source.paths, ENDINGS))
+    return sum(file.size for file in files) > MOST_BYTES
 
 
 def _check(options: LoadOptions) -> None:
@@ -241,7 +254,7 @@ class _SparkLoad:
             str(self._options.mode),
             tuple(dict.fromkeys(types)),
             None if rejects is None else output_address(rejects),
-            config_from_environment() if self._options.embed else None,
+            *_embedding(self._options, catalog),
         )
 
     def _spool(self, spark: Any, number: int, source: Source) -> tuple[InputFile, ...]:
@@ -282,7 +295,7 @@ class _SparkLoad:
                     **options.details,
                     **_made_by(options),
                     "affected": {name: a.to_json() for name, a in loaded.affected.items()},
-                    "engine": SPARK,
+                    "engine": options.engine,
                     "records": loaded.records,
                 },
             ),
@@ -329,11 +342,24 @@ def _embedded(context: Context, sources: Sequence[Source], options: LoadOptions)
         options.idempotency_key,
         {**options.details, **_made_by(options)},
     )
-    embed = partial(fill_vectors, config=config_from_environment()) if options.embed else None
     found, records = load_here(
-        context, sources, options.mode, options.types, options.branch, conditions, embed
+        context, sources, options.mode, options.types, options.branch, conditions, _filler(options)
     )
     return LoadResult(found.commit, found.affected, found.repeated, records)
+
+
+def _embedding(options: LoadOptions, catalog: Catalog) -> tuple[EmbeddingConfig | None, bool]:
+    """How to make vectors that the input lacks; whether just those that may not be missing."""
+    if options.embed:
+        return config_from_environment(), False
+    return (configured() if requires_vectors(catalog.tables()) else None), True
+
+
+def _filler(options: LoadOptions) -> EmbedRows | None:
+    if options.embed:
+        return partial(fill_vectors, config=config_from_environment())
+    config = configured()
+    return None if config is None else RequiredVectors(config)
 
 
 def _made_by(options: LoadOptions) -> dict[str, Any]:

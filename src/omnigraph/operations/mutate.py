@@ -16,6 +16,7 @@ from types import NoneType
 from typing import Any
 
 import orjson
+import pyarrow as pa
 
 from omnigraph.engines.embedded.inserting import can_share, insert_together
 from omnigraph.engines.embedded.matching import Moment
@@ -24,7 +25,7 @@ from omnigraph.engines.embedded.view import View
 from omnigraph.errors import InvalidArgumentError, OmniGraphError
 from omnigraph.history.refs import MAIN
 from omnigraph.history.resolve import Target, resolve
-from omnigraph.ir.query import Update, WriteQuery
+from omnigraph.ir.query import InsertEdge, InsertNode, Update, UpsertNode, WriteQuery
 from omnigraph.lang import gq
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.commit import CommitKind
@@ -37,6 +38,7 @@ from omnigraph.operations.requests import (
     EvaluatedTogether,
     Portable,
 )
+from omnigraph.operations.requiredvectors import RequiredVectors, required_vectors
 
 # What a request is told with, and of what kinds it is.
 _TOLD: dict[str, tuple[type, ...]] = {
@@ -60,10 +62,12 @@ class MutationRequest(Portable):
     params: Mapping[str, Any] = field(default_factory=dict)
     is_strict: bool = False
     inserts_only: bool = False
+    embed: RequiredVectors | None = None
 
     @property
     def joint(self) -> _SameInsert | None:
-        return _SameInsert(self.text, self.name) if self.inserts_only else None
+        alone = not self.inserts_only or self.embed is not None
+        return None if alone else _SameInsert(self.text, self.name)
 
     @property
     def kind(self) -> CommitKind:
@@ -81,6 +85,8 @@ class MutationRequest(Portable):
     def to_text(self) -> bytes | None:
         conditions = self.conditions
         must_stay = self.is_strict or conditions.if_commit or conditions.idempotency_key
+        # Another process may have another provider, or none.
+        must_stay = must_stay or self.embed is not None
         told = {
             "text": self.text,
             "name": self.name,
@@ -117,7 +123,7 @@ class MutationRequest(Portable):
     def evaluate(self, view: View) -> Evaluated:
         query = compile_write(self.text, self.name, view.snapshot.catalog)
         params = gq.bind_params(query, self.params)
-        mutation = Mutation(view, Moment(view.snapshot, params))
+        mutation = Mutation(view, Moment(view.snapshot, params), embed=self.embed)
         for number, statement in enumerate(query.statements):
             mutation.run(statement, number)
         delta = mutation.finish()
@@ -159,17 +165,47 @@ def mutate(
     """Run a mutation on a branch. `if_commit`: only while the branch stands at that commit."""
     root = context.writable().root
     # Mistakes in the text and in its parameters are found before anybody else has to wait.
-    query = compile_write(text, name, resolve(root, Target(branch)).catalog)
-    gq.bind_params(query, params or {})
+    snapshot = resolve(root, Target(branch))
+    query = compile_write(text, name, snapshot.catalog)
+    bound = gq.bind_params(query, params or {})
+    embed = _embedder(query, Moment(snapshot, bound), snapshot.catalog)
     request = MutationRequest(
         text,
-        Conditions(context.actor, message, if_commit, idempotency_key),
+        Conditions(
+            context.actor, message, if_commit, idempotency_key, embed.details if embed else {}
+        ),
         name,
         params or {},
         is_strict=changes_rows(query),
         inserts_only=can_share(query.statements),
+        embed=embed,
     )
     return write_in_group(root, branch, request)
+
+
+def _embedder(query: WriteQuery, moment: Moment, catalog: Catalog) -> RequiredVectors | None:
+    """What makes the vectors that inserted rows lack. They are made here, while no lock is held."""
+    inserts = [
+        (table, {a.property: a.value for a in statement.assignments})
+        for statement in _inserts(query)
+        if (table := catalog.node(statement.type_name) or catalog.edge(statement.type_name))
+    ]
+    embed = required_vectors(table for table, _ in inserts)
+    if embed is None:
+        return None
+    for table, given in inserts:
+        for item in table.properties:
+            if item.embed is None or item.name in given or item.embed.source not in given:
+                continue
+            text = moment.value(given[item.embed.source])
+            if isinstance(text, str):
+                embed(table, pa.table({item.embed.source: [text]}))
+    return embed
+
+
+def _inserts(query: WriteQuery) -> list[InsertNode | InsertEdge | UpsertNode]:
+    kinds = InsertNode | InsertEdge | UpsertNode
+    return [statement for statement in query.statements if isinstance(statement, kinds)]
 
 
 def compile_write(text: str, name: str | None, catalog: Catalog) -> WriteQuery:

@@ -163,7 +163,13 @@ class _Checker:
         places = _places(pc.is_null(column))
         if besides is not None and len(besides):
             places = np.setdiff1d(places, besides)
-        violation = Violation(REQUIRED, f"{item.name} is required", self._table.name, item.name)
+        message = f"{item.name} is required"
+        if item.embed is not None:
+            message += (
+                f" and not made from {item.embed.source}: give it, configure an embedding provider"
+                " (OMNIGRAPH_EMBED_PROVIDER), or make it optional in the schema"
+            )
+        violation = Violation(REQUIRED, message, self._table.name, item.name)
         self._findings.add_each(places, self._origin, violation)
 
     def check_rules(self, rows: pa.Table) -> None:

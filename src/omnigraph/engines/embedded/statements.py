@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -45,12 +45,22 @@ from omnigraph.plan.identities import ENDS, identify
 from omnigraph.plan.records import read_end
 
 MOST_BYTES = 256 << 20
+# Fills in vectors of new rows, before they are checked.
+EmbedRows: TypeAlias = Callable[[TableType, pa.Table], pa.Table]
 
 
 class Mutation:
     """The statements of one query, as they are carried out."""
 
-    def __init__(self, view: View, moment: Moment, *, most_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        view: View,
+        moment: Moment,
+        *,
+        most_bytes: int | None = None,
+        embed: EmbedRows | None = None,
+    ) -> None:
+        self._embed = embed
         self._start = view
         self._view = view
         self._moment = moment
@@ -153,7 +163,9 @@ class Mutation:
         columns = {name: _one_value(table, name, value) for name, value in values.items()}
         columns.setdefault(ID_COLUMN, pa.nulls(1, pa.string()))
         findings = Findings()
-        row = check_rows(table, pa.table(columns), origin, findings, fill_nulls=False)
+        data = pa.table(columns)
+        data = data if self._embed is None else self._embed(table, data)
+        row = check_rows(table, data, origin, findings, fill_nulls=False)
         if not findings:
             row = identify(table, row, origin, findings)
         self._findings.merge(findings)

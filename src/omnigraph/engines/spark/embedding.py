@@ -98,12 +98,26 @@ def _client(config: EmbeddingConfig) -> EmbeddingClient:
 
 
 def fill_vectors(
-    table: TableType, rows: pa.Table, config: EmbeddingConfig, *, pretend: bool = False
+    table: TableType,
+    rows: pa.Table,
+    config: EmbeddingConfig,
+    *,
+    pretend: bool = False,
+    required_only: bool = False,
 ) -> pa.Table:
-    """Rows (columns by name) with the missing vectors. `pretend`: zeros, without asking anybody."""
+    """Rows (columns by name) with the missing vectors. `pretend`: zeros, without asking anybody.
+    `required_only`: optional vectors stay missing."""
     embed = _zeros if pretend else provider(table, config)
+    return fill_missing(table, rows, embed, required_only)
+
+
+def fill_missing(
+    table: TableType, rows: pa.Table, embed: Embed, required_only: bool = False
+) -> pa.Table:
+    """The same, with vectors from anywhere."""
     for item in table.properties:
-        if item.embed is not None and item.embed.source in rows.column_names:
+        wanted = item.embed is not None and not (required_only and item.type.nullable)
+        if wanted and item.embed is not None and item.embed.source in rows.column_names:
             rows = _fill(item, rows, embed)
     return rows
 

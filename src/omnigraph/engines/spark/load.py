@@ -66,6 +66,7 @@ class LoadPlan:
     types: tuple[int, ...] = ()
     set_aside: str | None = None
     embed: EmbeddingConfig | None = None
+    required_only: bool = False  # of the vectors, make those that may not be missing
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,11 @@ class _Loader:
         self._plan = plan
         self._dropped = _Dropped()
         self._job = StageJob(
-            snapshot.catalog, self._targets(branch_id), plan.set_aside is not None, plan.embed
+            snapshot.catalog,
+            self._targets(branch_id),
+            plan.set_aside is not None,
+            plan.embed,
+            plan.required_only,
         )
         self._reports: list[PartReport] = []
 

@@ -40,12 +40,15 @@ class StageJob:
     targets: Mapping[int, Target]
     set_aside: bool = False
     embed: EmbeddingConfig | None = None
+    required_only: bool = False
 
     def embedder(self, *, pretend: bool = False) -> Callable[..., pa.Table] | None:
         """What fills in vectors, if that is wanted."""
         if self.embed is None:
             return None
-        return partial(fill_vectors, config=self.embed, pretend=pretend)
+        return partial(
+            fill_vectors, config=self.embed, pretend=pretend, required_only=self.required_only
+        )
 
 
 @dataclass(frozen=True)

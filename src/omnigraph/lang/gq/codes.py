@@ -78,4 +78,5 @@ WARNINGS: dict[str, str] = {
     "L207": "two queries of the same name",
     "L208": "`asc` on a ranking, which is always best first",
     "L209": "a variable with the name of a parameter",
+    "L210": "an insert without a vector that must be embedded, and no provider to do it",
 }

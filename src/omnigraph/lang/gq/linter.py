@@ -108,8 +108,11 @@ class LintReport:
         }
 
 
-def lint(text: str, catalog: Catalog, file: str | None = None) -> LintReport:
-    """Everything that is wrong, or probably not meant, in a text."""
+def lint(
+    text: str, catalog: Catalog, file: str | None = None, *, can_embed: bool = True
+) -> LintReport:
+    """Everything that is wrong, or probably not meant, in a text. `can_embed`: whether there is a
+    provider of embeddings where the queries will run."""
     source = Source(text, file)
     report = Report(source)
     tree = read(report).file
@@ -131,6 +134,8 @@ def lint(text: str, catalog: Catalog, file: str | None = None) -> LintReport:
     findings = [Finding(each, (result.name,)) for result in results for each in result.diagnostics]
     findings += _repeated_names(tree, source)
     findings += _unset_properties(writes, catalog, source)
+    if not can_embed:
+        findings += _missing_vectors(writes, catalog, source)
     findings.sort(key=lambda each: (each.diagnostic.line or 0, each.diagnostic.column or 0))
     return LintReport(file, tuple(results), tuple(findings))
 
@@ -179,6 +184,34 @@ def _unset_properties(
                 place = places[table.name]
                 found = source.diagnostic("L201", message, place, severity="warning")
                 findings.append(Finding(found, names, table.name, declared))
+    return findings
+
+
+def _missing_vectors(
+    writes: list[tuple[ast.Query, irq.WriteQuery]], catalog: Catalog, source: Source
+) -> list[Finding]:
+    """Inserts that would have to embed a text, where nothing can."""
+    findings: list[Finding] = []
+    for node, query in writes:
+        assert isinstance(node.body, ast.Write)
+        for written, statement in zip(node.body.statements, query.statements, strict=True):
+            if not isinstance(statement, irq.InsertNode | irq.InsertEdge | irq.UpsertNode):
+                continue
+            name = statement.type_name
+            table = catalog.node(name) or catalog.edge(name)
+            given = {each.property for each in statement.assignments}
+            for item in table.properties if table is not None else ():
+                if item.embed is None or item.type.nullable or item.name in given:
+                    continue
+                message = (
+                    f"`{name}.{item.name}` is required, and no embedding provider is configured"
+                )
+                hint = (
+                    f"set OMNIGRAPH_EMBED_PROVIDER, give `{item.name}: …`, or make it optional: "
+                    f"`{item.name}: {item.type.spelling()}?`"
+                )
+                found = source.diagnostic("L210", message, written.type.span, hint=hint)
+                findings.append(Finding(found, (query.name,), name, item.name))
     return findings
 
 
