@@ -203,6 +203,7 @@ class Graph:
         *,
         type: str | None = None,
         types: Iterable[str] = (),
+        edge_key: str | Iterable[str] = (),
         message: str = "",
         if_commit: str | None = None,
         idempotency_key: str | None = None,
@@ -212,6 +213,7 @@ class Graph:
 
         `data` is a path or bytes of JSONL envelopes, envelopes as dicts, or rows of one `type`: an
         Arrow table, a pandas or polars frame, dicts. `mode` is append, merge or overwrite.
+        `edge_key` names what tells edges without an id apart, such as `("src", "dst")`.
         """
         from omnigraph.operations import ingest as ingesting
 
@@ -221,6 +223,7 @@ class Graph:
             mode,
             type=type,
             types=types,
+            edge_key=edge_key,
             branch=self.branch_name,
             message=message,
             if_commit=if_commit,
@@ -236,6 +239,7 @@ class Graph:
         mapping: Any = None,
         format: str | None = None,
         types: Iterable[str] = (),
+        edge_key: str | Iterable[str] = (),
         engine: str = "spark",
         on_error: str = "fail",
         rejects: str | None = None,
@@ -250,13 +254,15 @@ class Graph:
         """Load files, folders, tables or frames of any size as one commit, on Spark.
 
         `source` is an address, a pattern, a folder, `table:NAME` or a list of those; or a Spark
-        DataFrame, an Arrow table or a frame of one `type`; or a dict of frames by type.
+        DataFrame, an Arrow table or a frame of one `type`; or a dict of frames by type. `edge_key`
+        names what tells edges without an id apart, such as `("src", "dst")`.
         """
         from omnigraph.operations import load as loading
 
         options = loading.LoadOptions(
             mode=mode,
             types=tuple(types),
+            edge_key=loading.edge_key_names(edge_key),
             branch=self.branch_name,
             message=message,
             if_commit=if_commit,

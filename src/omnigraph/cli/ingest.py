@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.apps import new_app
-from omnigraph.cli.options import Actor, AsJson, BranchOption, Once, Start, Store, Yes
+from omnigraph.cli.options import Actor, AsJson, BranchOption, EdgeKey, Once, Start, Store, Yes
 from omnigraph.cli.targets import Targeted, ask_consent, beginning, open_graph
 
 app = new_app()
@@ -30,6 +30,7 @@ def ingest(
     type: Annotated[
         str | None, typer.Option(metavar="TYPE", help="Type of the rows of Parquet or Arrow.")
     ] = None,
+    edge_key: EdgeKey = None,
     branch: BranchOption = "main",
     start: Start = None,
     once: Once,
@@ -49,6 +50,8 @@ def ingest(
     source = sys.stdin.buffer.read() if str(data) == "-" else require_file(data)
     opened = open_graph(graph, branch, actor=actor)
     with beginning(opened, start) as created:
-        result = opened.ingest(source, mode, type=type, **once.conditions())
+        result = opened.ingest(
+            source, mode, type=type, edge_key=edge_key or (), **once.conditions()
+        )
     elder = load_fields(opened, result.affected, mode, start, created=created)
     print_write(result, elder, as_json=as_json)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from omnigraph.cli.apps import new_app
-from omnigraph.cli.options import Actor, AsJson, BranchOption, Once, Start, Store, Yes
+from omnigraph.cli.options import Actor, AsJson, BranchOption, EdgeKey, Once, Start, Store, Yes
 from omnigraph.cli.pipeline import OnSpark, Progress, listener, start_session
 from omnigraph.cli.targets import Targeted, ask_consent, beginning, open_graph
 from omnigraph.cli.terminal import echo
@@ -56,6 +56,7 @@ def load(
     embed: Annotated[
         bool, typer.Option("--embed", help="Make @embed vectors that the input lacks.")
     ] = False,
+    edge_key: EdgeKey = None,
     branch: BranchOption = "main",
     start: Start = None,
     once: Once,
@@ -88,6 +89,7 @@ def load(
             on_error=on_error,
             rejects=rejects,
             embed=embed,
+            edge_key=edge_key or (),
             **once.conditions(),
             spark=settings,
             progress=listener(progress),

@@ -58,6 +58,12 @@ Actor = Annotated[
 ]
 Message = Annotated[str, typer.Option("--message", "-m", metavar="TEXT", help="Why.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask, also where the graph is not local.")]
+EdgeKey = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES", help="What tells edges without an id apart: src,dst or with properties."
+    ),
+]
 AtCommit = Annotated[
     str | None,
     typer.Option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from omnigraph.cli.commit import record
 from omnigraph.cli.rendering import print_json
-from omnigraph.cli.terminal import echo
+from omnigraph.cli.terminal import echo, note
 
 if TYPE_CHECKING:
     from omnigraph.model.commit import Commit
@@ -33,8 +33,11 @@ def print_write(
     if as_json:
         affected = {name: counts.to_json() for name, counts in result.affected.items()}
         commit = record(result.commit) if result.commit else None
-        print_json({**(elder or {}), "affected": affected, "commit": commit})
+        notices = list(result.notices)
+        print_json({**(elder or {}), "affected": affected, "commit": commit, "notices": notices})
         return
+    for notice in result.notices:
+        note(f"Notice: {notice}")
     for name, counts in result.affected.items():
         told = [
             f"{count} {verb}"

@@ -60,6 +60,8 @@ class WriteResult:
     commit: Commit | None
     affected: Mapping[str, Affected] = field(default_factory=dict)
     repeated: bool = False
+    # What the caller should know although the write succeeded.
+    notices: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def commit_id(self) -> str | None:
@@ -86,4 +88,5 @@ class WriteResult:
             "edges": self.edges,
             "affected": {name: found.to_json() for name, found in sorted(self.affected.items())},
             "repeated": self.repeated,
+            "notices": list(self.notices),
         }

@@ -12,7 +12,7 @@ Deliberately absent: inputs beyond the bound; those are for the engine that spre
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -25,7 +25,7 @@ from omnigraph.engines.embedded.view import View
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.history.refs import MAIN
 from omnigraph.history.resolve import Target, resolve
-from omnigraph.model.catalog import Catalog
+from omnigraph.model.catalog import Catalog, EdgeType
 from omnigraph.model.commit import CommitKind
 from omnigraph.model.write import Affected, WriteResult
 from omnigraph.operations.context import Context
@@ -38,6 +38,7 @@ from omnigraph.operations.writing import MOST_LISTED
 from omnigraph.plan.constraints import distinct_ids, last_of_each, set_checks
 from omnigraph.plan.deltas import Delta, TableDelta, no_rows
 from omnigraph.plan.findings import Findings
+from omnigraph.plan.identities import edge_key_names, unnamed_notice
 
 
 class Mode(StrEnum):
@@ -56,6 +57,8 @@ class IngestRequest:
     types: tuple[str, ...] = ()
     most_bytes: int = MOST_BYTES
     embed: EmbedRows | None = None
+    edge_key: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     _shaped: tuple[str, Delta] | None = None
 
     @property
@@ -75,7 +78,9 @@ class IngestRequest:
         parts = self.parts()
         if not all(isinstance(part, Lines) for part in parts):
             return None
-        digest = hashlib.blake2b(f"{self.mode} {sorted(self.types)}".encode(), digest_size=16)
+        digest = hashlib.blake2b(
+            f"{self.mode} {sorted(self.types)} {self.edge_key}".encode(), digest_size=16
+        )
         for part in parts:
             digest.update(part.data if isinstance(part, Lines) else b"")
         return digest.hexdigest()
@@ -98,8 +103,10 @@ class IngestRequest:
 
     def _shape(self, catalog: Catalog) -> Delta:
         findings = Findings()
-        found = shape(catalog, self.parts(), findings, self.most_bytes, self.embed)
+        found = shape(catalog, self.parts(), findings, self.most_bytes, self.embed, self.edge_key)
         findings.raise_if_any()
+        if self.mode is Mode.MERGE:
+            self.notices = tuple(_notices(found.values()))
         delta = {table_id: self._delta(rows, findings) for table_id, rows in found.items()}
         findings.raise_if_any()
         if self.mode is Mode.OVERWRITE:
@@ -136,9 +143,11 @@ def ingest(
     if_commit: str | None = None,
     idempotency_key: str | None = None,
     most_bytes: int = MOST_BYTES,
+    edge_key: str | Iterable[str] = (),
 ) -> WriteResult:
     """Ingest rows into a branch. `types` are further types that an overwrite replaces, even by
-    nothing; those of the input are replaced anyway."""
+    nothing; those of the input are replaced anyway. `edge_key` gives edges without an id the one
+    that these properties spell."""
     root = context.writable().root
     parts = supply(data, type, most_bytes)
     catalog = resolve(root, Target(branch)).catalog
@@ -150,6 +159,7 @@ def ingest(
         tuple(types) if type is None else (*types, type),
         most_bytes,
         embed,
+        edge_key_names(edge_key),
     )
     # Shaping is most of the work, and needs nobody's lock.
     delta = request.shaped(catalog)
@@ -157,9 +167,15 @@ def ingest(
         request.conditions = replace(request.conditions, details=embed.details)
     rows = sum(change.rows.num_rows for change in delta.values())
     progress.report("write", rows=rows)
-    if rows <= MOST_LISTED and not request.is_strict:
-        return write_in_group(root, branch, request)
-    return write_alone(root, branch, request)
+    small = rows <= MOST_LISTED and not request.is_strict
+    result = (write_in_group if small else write_alone)(root, branch, request)
+    return replace(result, notices=request.notices)
+
+
+def _notices(found: Iterable[TypeRows]) -> Iterator[str]:
+    for rows in found:
+        if isinstance(rows.table, EdgeType) and rows.unnamed and not rows.table.uniques:
+            yield unnamed_notice(rows.table, rows.unnamed)
 
 
 def _mode(mode: str) -> Mode:

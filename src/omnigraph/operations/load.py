@@ -48,6 +48,7 @@ from omnigraph.operations.requiredvectors import RequiredVectors, configured, re
 from omnigraph.operations.shaping import EmbedRows, find_type
 from omnigraph.operations.sourcing import assign_frame, refuse_nothing, to_sources, with_kinds
 from omnigraph.operations.staleness import record
+from omnigraph.plan.identities import edge_key_names as edge_key_names
 from omnigraph.plan.sources import ENDINGS, Assigned, Source, assign
 from omnigraph.storage.inputs import (
     InputFile,
@@ -81,6 +82,7 @@ class LoadOptions:
     on_error: str = FAIL
     rejects: str | None = None
     embed: bool = False  # fill `@embed` vectors that the input lacks
+    edge_key: tuple[str, ...] = ()  # what tells edges without ids apart: src, dst, properties
     details: Mapping[str, Any] = field(default_factory=dict)  # further facts for the commit
     spark: SparkSettings | None = None
     here: bool = False  # run the tasks in this process, which has no session
@@ -255,6 +257,7 @@ class _SparkLoad:
             tuple(dict.fromkeys(types)),
             None if rejects is None else output_address(rejects),
             *_embedding(self._options, catalog),
+            self._options.edge_key,
         )
 
     def _spool(self, spark: Any, number: int, source: Source) -> tuple[InputFile, ...]:
@@ -300,7 +303,15 @@ class _SparkLoad:
                 },
             ),
         )
-        return LoadResult(made, loaded.affected, False, loaded.records, loaded.rejected, rejects)
+        return LoadResult(
+            made,
+            loaded.affected,
+            False,
+            loaded.records,
+            loaded.rejected,
+            rejects,
+            notices=loaded.notices,
+        )
 
 
 def _runner(spark: Any, options: LoadOptions) -> Runner:
@@ -343,9 +354,16 @@ def _embedded(context: Context, sources: Sequence[Source], options: LoadOptions)
         {**options.details, **_made_by(options)},
     )
     found, records = load_here(
-        context, sources, options.mode, options.types, options.branch, conditions, _filler(options)
+        context,
+        sources,
+        options.mode,
+        options.types,
+        options.branch,
+        conditions,
+        _filler(options),
+        options.edge_key,
     )
-    return LoadResult(found.commit, found.affected, found.repeated, records)
+    return LoadResult(found.commit, found.affected, found.repeated, records, notices=found.notices)
 
 
 def _embedding(options: LoadOptions, catalog: Catalog) -> tuple[EmbeddingConfig | None, bool]:

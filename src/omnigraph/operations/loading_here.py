@@ -7,6 +7,7 @@ Deliberately absent: setting refused records aside, and tables that only Spark k
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -37,19 +38,24 @@ def load_here(
     branch: str,
     conditions: Conditions,
     embed: EmbedRows | None = None,
+    edge_key: tuple[str, ...] = (),
 ) -> tuple[WriteResult, int]:
-    """The outcome, and how many records were read. `embed` fills in vectors."""
+    """The outcome, and how many records were read. `embed` fills in vectors; `edge_key` gives
+    edges their ids."""
     catalog = resolve(context.root, Target(branch)).catalog
     parts = tuple(
         part for source in sources for part in _parts(with_kinds(source, catalog), catalog)
     )
     named = [*types, *(part.type_name for part in parts if isinstance(part, Columns))]
     replaced = tuple(dict.fromkeys(named))
-    request = IngestRequest(lambda: parts, Mode(mode), conditions, replaced, embed=embed)
+    request = IngestRequest(
+        lambda: parts, Mode(mode), conditions, replaced, embed=embed, edge_key=edge_key
+    )
     delta = request.shaped(catalog)
     records = sum(change.rows.num_rows for change in delta.values())
     progress.report("write", rows=records)
-    return write_alone(context.root, branch, request), records
+    result = write_alone(context.root, branch, request)
+    return replace(result, notices=request.notices), records
 
 
 def _parts(source: Source, catalog: Catalog) -> Iterator[Part]:

@@ -20,13 +20,19 @@ import pyarrow as pa
 
 from omnigraph import progress
 from omnigraph.errors import TypeNotFoundError, Violation
-from omnigraph.model.catalog import ID_COLUMN, Catalog, EdgeType
+from omnigraph.model.catalog import Catalog, EdgeType
 from omnigraph.operations.inputs import Columns, Lines, Part, Records, refuse_more
 from omnigraph.plan.buffers import sound_rows
 from omnigraph.plan.checks import TYPE, TableType, check_rows
 from omnigraph.plan.envelopes import BLOCK_BYTES, read_blocks
 from omnigraph.plan.findings import Findings, Origin
-from omnigraph.plan.identities import ENDS, identify, with_named_ends
+from omnigraph.plan.identities import (
+    ENDS,
+    count_unnamed,
+    identify,
+    is_made,
+    with_named_ends,
+)
 from omnigraph.plan.values import BASE64_PREFIX
 
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
@@ -34,12 +40,14 @@ _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
 @dataclass(frozen=True)
 class TypeRows:
-    """Rows of one type. `fresh`: no id came along with them, all were made."""
+    """Rows of one type. `fresh`: no id came along with them, all were made. `unnamed`: how many are
+    edges that loading them again would not recognize."""
 
     table: TableType
     rows: pa.Table
     origin: Origin
     fresh: bool
+    unnamed: int = 0
 
 
 # Fills in what can be made from other values, before rows are checked.
@@ -52,9 +60,10 @@ def shape(
     findings: Findings,
     most_bytes: int,
     embed: EmbedRows | None = None,
+    edge_key: Sequence[str] = (),
 ) -> dict[int, TypeRows]:
     """The rows of an input, by type."""
-    shaper = _Shaper(catalog, findings, most_bytes, embed)
+    shaper = _Shaper(catalog, findings, most_bytes, embed, edge_key)
     for part in parts:
         shaper.add(part)
     return shaper.finish()
@@ -71,8 +80,14 @@ def find_type(catalog: Catalog, name: str) -> TableType:
 
 class _Shaper:
     def __init__(
-        self, catalog: Catalog, findings: Findings, most_bytes: int, embed: EmbedRows | None
+        self,
+        catalog: Catalog,
+        findings: Findings,
+        most_bytes: int,
+        embed: EmbedRows | None,
+        edge_key: Sequence[str],
     ) -> None:
+        self._edge_key = edge_key
         self._catalog = catalog
         self._embed = embed
         self._findings = findings
@@ -113,13 +128,13 @@ class _Shaper:
         findings = Findings()
         data = data if self._embed is None else self._embed(table, data)
         rows = check_rows(table, data, origin, findings)
-        given = rows.column(ID_COLUMN)
-        made = not getattr(table, "key", ()) and given.null_count == rows.num_rows
+        made = is_made(table, rows, self._edge_key)
+        unnamed = count_unnamed(table, rows, self._edge_key)
         if not findings:
-            rows = identify(table, rows, origin, findings)
+            rows = identify(table, rows, origin, findings, self._edge_key)
         self._findings.merge(findings)
         if not findings:
-            piece = TypeRows(table, rows, origin, fresh=made)
+            piece = TypeRows(table, rows, origin, made, unnamed)
             self._pieces.setdefault(table.id, []).append(piece)
 
     def _written(self, part: Records) -> bytes:
@@ -184,4 +199,5 @@ def _joined(pieces: Sequence[TypeRows]) -> TypeRows:
         pa.concat_tables([piece.rows for piece in pieces]),
         Origin.joined([piece.origin for piece in pieces]),
         all(piece.fresh for piece in pieces),
+        sum(piece.unnamed for piece in pieces),
     )

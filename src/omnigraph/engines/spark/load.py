@@ -41,6 +41,7 @@ from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.write import Affected
 from omnigraph.plan import breaches as words
 from omnigraph.plan.findings import MOST, Findings, Numbers, invalid
+from omnigraph.plan.identities import unnamed_notice
 from omnigraph.storage.distributed import Removed, StagedFile, Target, finish_target, prepare_target
 from omnigraph.storage.root import GraphRoot
 
@@ -67,6 +68,7 @@ class LoadPlan:
     set_aside: str | None = None
     embed: EmbeddingConfig | None = None
     required_only: bool = False  # of the vectors, make those that may not be missing
+    edge_key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class Loaded:
     reads: frozenset[int]
     records: int
     rejected: int = 0
+    notices: tuple[str, ...] = ()
 
 
 @dataclass
@@ -137,6 +140,7 @@ class _Loader:
             plan.set_aside is not None,
             plan.embed,
             plan.required_only,
+            plan.edge_key,
         )
         self._reports: list[PartReport] = []
 
@@ -364,7 +368,18 @@ class _Loader:
             staged.append(finish_target(target, files, gone))
             affected[target.table.name] = self._affected(batch, target, files, gone)
         records = sum(report.records for report in self._reports)
-        return Loaded(tuple(staged), affected, batch.reads(), records, rejected)
+        return Loaded(
+            tuple(staged), affected, batch.reads(), records, rejected, tuple(self._notices())
+        )
+
+    def _notices(self) -> Iterable[str]:
+        if self._plan.mode != "merge":
+            return
+        for table_id, target in self._job.targets.items():
+            parts = [r.tables[table_id] for r in self._reports if table_id in r.tables]
+            unnamed = sum(part.unnamed for part in parts)
+            if unnamed and isinstance(target.table, EdgeType) and not target.table.uniques:
+                yield unnamed_notice(target.table, unnamed)
 
     def _replace(self, batch: Batch) -> dict[int, list[Removed]]:
         """Mark the committed rows that the load brings anew."""

@@ -19,24 +19,26 @@ import pyarrow as pa
 from omnigraph.engines.spark.reading import read_split
 from omnigraph.engines.spark.splits import Split
 from omnigraph.errors import Violation
-from omnigraph.model.catalog import ID_COLUMN, Catalog
+from omnigraph.model.catalog import Catalog
 from omnigraph.model.result import plain_value
 from omnigraph.model.temporal import python_rows
 from omnigraph.plan.checks import TableType, check_rows
 from omnigraph.plan.envelopes import Block, Parsed
 from omnigraph.plan.findings import Findings, Numbers, Origin
-from omnigraph.plan.identities import identify
+from omnigraph.plan.identities import count_unnamed, identify, is_made
 from omnigraph.plan.records import Record, read_line
 
 
 @dataclass(frozen=True)
 class Shaped:
-    """Good rows of one type. `fresh`: no id came along with any of them."""
+    """Good rows of one type. `fresh`: no id came along with any of them. `unnamed`: how many are
+    edges that loading them again would not recognize."""
 
     table: TableType
     rows: pa.Table
     origin: Origin
     fresh: bool
+    unnamed: int = 0
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,9 @@ class Shaper:
         *,
         explain: bool = False,
         embed: Callable[[TableType, pa.Table], pa.Table] | None = None,
+        edge_key: Sequence[str] = (),
     ) -> None:
+        self._edge_key = edge_key
         self._catalog = catalog
         self._split = split
         self._explain = explain
@@ -128,12 +132,12 @@ class Shaper:
         data = parsed.rows if self._embed is None else self._embed(table, parsed.rows)
         rows = check_rows(table, data, origin, found)
         rows, origin, data = self._keep_good(rows, origin, data, found, rejects)
-        given = rows.column(ID_COLUMN)
-        fresh = not getattr(table, "key", ()) and given.null_count == rows.num_rows
+        fresh = is_made(table, rows, self._edge_key)
+        unnamed = count_unnamed(table, rows, self._edge_key)
         found = _RowFindings(self._explain)
-        rows = identify(table, rows, origin, found)
+        rows = identify(table, rows, origin, found, self._edge_key)
         rows, origin, _ = self._keep_good(rows, origin, data, found, rejects)
-        return Shaped(table, rows, origin, fresh)
+        return Shaped(table, rows, origin, fresh, unnamed)
 
     def _keep_good(
         self,
@@ -202,7 +206,8 @@ def _in_order(pieces: list[Shaped]) -> Shaped:
     assert origin.records is not None
     order = np.argsort(origin.records, kind="stable")
     fresh = all(piece.fresh for piece in pieces)
-    return Shaped(first.table, rows.take(pa.array(order)), origin.take(order), fresh)
+    unnamed = sum(piece.unnamed for piece in pieces)
+    return Shaped(first.table, rows.take(pa.array(order)), origin.take(order), fresh, unnamed)
 
 
 def reject_line(split: Split, reject: Reject, records: int, lines: int) -> bytes:

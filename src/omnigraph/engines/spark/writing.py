@@ -41,6 +41,7 @@ class StageJob:
     set_aside: bool = False
     embed: EmbeddingConfig | None = None
     required_only: bool = False
+    edge_key: tuple[str, ...] = ()
 
     def embedder(self, *, pretend: bool = False) -> Callable[..., pa.Table] | None:
         """What fills in vectors, if that is wanted."""
@@ -67,6 +68,7 @@ class TablePart:
     rows: int
     fresh: bool
     files: tuple[StagedFile, ...]
+    unnamed: int = 0
 
 
 @dataclass(frozen=True)
@@ -95,12 +97,14 @@ class _TableWriter:
         self._held_bytes = 0
         self.rows = 0
         self.fresh = True
+        self.unnamed = 0
         self.files: list[StagedFile] = []
 
     def add(self, shaped: Shaped, *, write: bool) -> None:
         rows, first = shaped.rows, self.rows
         self.rows += rows.num_rows
         self.fresh = self.fresh and shaped.fresh
+        self.unnamed += shaped.unnamed
         if self._dropped is not None:
             low, high = np.searchsorted(self._dropped, (first, self.rows))
             stays = np.ones(rows.num_rows, bool)
@@ -119,7 +123,7 @@ class _TableWriter:
     def finish(self) -> TablePart:
         while self._held_rows:
             self._write(ROWS_PER_FILE)
-        return TablePart(self.rows, self.fresh, tuple(self.files))
+        return TablePart(self.rows, self.fresh, tuple(self.files), self.unnamed)
 
     def _write(self, most: int) -> None:
         held = pa.concat_tables(self._held)
@@ -131,7 +135,13 @@ class _TableWriter:
 
 def stage_part(job: StageJob, task: PartTask) -> PartReport:
     """Read, check and write one part."""
-    shaper = Shaper(job.catalog, task.split, explain=job.set_aside, embed=job.embedder())
+    shaper = Shaper(
+        job.catalog,
+        task.split,
+        explain=job.set_aside,
+        embed=job.embedder(),
+        edge_key=job.edge_key,
+    )
     writers: dict[int, _TableWriter] = {}
     rejects: list[Reject] = []
     for shaped, refused in shaper.shape():
@@ -189,7 +199,8 @@ def locate_rows(
     """Where rows of one part came from: (type, row) → record and line. Reads the part again."""
     split, wanted = item
     # Vectors are of no consequence here, but their absence would change which rows are good.
-    shaper = Shaper(job.catalog, split, embed=job.embedder(pretend=True))
+    embed = job.embedder(pretend=True)
+    shaper = Shaper(job.catalog, split, embed=embed, edge_key=job.edge_key)
     seen: dict[int, int] = {}
     found: dict[tuple[int, int], tuple[int, int | None]] = {}
     for shaped, _ in shaper.shape():
