@@ -84,9 +84,9 @@ class MutationRequest(Portable):
 
     def to_text(self) -> bytes | None:
         conditions = self.conditions
-        must_stay = self.is_strict or conditions.if_commit or conditions.idempotency_key
-        # Another process may have another provider, or none.
-        must_stay = must_stay or self.embed is not None
+        conditional = conditions.if_commit or conditions.idempotency_key
+        # Another process may have another provider of embeddings, or none.
+        must_stay = bool(self.is_strict or conditional or self.embed is not None)
         told = {
             "text": self.text,
             "name": self.name,
