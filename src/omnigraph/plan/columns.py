@@ -67,10 +67,18 @@ def to_column(
 def combined(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """One array, without dictionary."""
     if isinstance(column, pa.ChunkedArray):
-        column = column.unify_dictionaries().combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            # Chunk by chunk: Arrow does not join dictionaries that hold null.
+            column = pa.chunked_array([_decoded(c) for c in column.chunks], _decoded_type(column))
+        column = column.combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # what combining gives for no chunks at all
             column = pa.array([], column.type)
     return _decoded(column) if pa.types.is_dictionary(column.type) else column
+
+
+def _decoded_type(column: pa.ChunkedArray) -> pa.DataType:
+    held = column.type.value_type
+    return pa.large_string() if pa.types.is_string_view(held) else held
 
 
 def _decoded(array: pa.DictionaryArray) -> pa.Array:
