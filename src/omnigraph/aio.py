@@ -38,6 +38,7 @@ from omnigraph.graph import open as _open
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from omnigraph.commit.damage import Loss
     from omnigraph.model.result import Result
 
 __all__ = ["AsyncGraph", "connect", "init", "open"]
@@ -175,6 +176,10 @@ class AsyncGraph:
     @property
     def durability(self) -> str:
         return self.sync.durability
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        return self.sync.losses
 
     @property
     def branch_name(self) -> str:

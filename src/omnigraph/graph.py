@@ -30,6 +30,7 @@ from omnigraph.operations.context import Context
 
 if TYPE_CHECKING:  # what only some calls need is loaded by those calls
     from omnigraph.builder import ReadDraft, WriteDraft
+    from omnigraph.commit.damage import Loss
     from omnigraph.engines.base import Options
     from omnigraph.engines.explaining import Explanation
     from omnigraph.engines.spark.progress import ProgressEvent
@@ -97,6 +98,11 @@ class Graph:
     def durability(self) -> str:
         """What a write promises when it returns: `power` or `process`."""
         return str(self._context.root.durability)
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What opening found to be damaged, and what each branch lost by it; normally nothing."""
+        return self._context.losses
 
     def with_durability(self, durability: str) -> Graph:
         """The same graph; `power`: what is acknowledged survives a power cut; `process`: it

@@ -50,15 +50,20 @@ def repair(
 def _tell(done: Repair) -> None:
     from omnigraph.cli.rendering import print_records
 
+    for loss in done.losses:
+        verb = "went" if done.executed else "would go"
+        echo(f"{verb} back to the newest whole commit: {loss.message}")
+        for path in loss.files:
+            echo(f"    damaged: {path}")
     if done.strays:
         verb = "brought home" if done.executed else "would bring home"
         echo(f"the graph was copied or moved: {verb} {done.strays} manifests of branches")
     if done.items:
         columns = ("type_name", "published", "head", "operations", "verdict", "remedy")
         print_records(done.to_dict()["tables"], columns)
-    elif done.executed or not done.strays:
+    elif done.executed or not (done.strays or done.losses):
         echo("no drift")
     if done.commit:
         echo(f"commit {done.commit.id}")
-    elif not done.executed and (done.items or done.strays):
+    elif not done.executed and (done.items or done.strays or done.losses):
         note("run it with --confirm to do so")

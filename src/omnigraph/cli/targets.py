@@ -248,6 +248,7 @@ def open_graph(
     """The graph that a command works on. Opening it for writing recovers it first. `to`: another
     place that the command writes to."""
     from omnigraph.cli import starting
+    from omnigraph.cli.terminal import note
 
     scope = scope_of(graph)
     uri = scope.store_uri()
@@ -266,6 +267,8 @@ def open_graph(
         read_only=read_only,
         durability=durability_named(),
     )
+    for loss in opened.losses:
+        note(f"warning: {loss.message}")
     if not read_only:
         invocation.current().writing = opened
     interrupt.check()

@@ -27,12 +27,16 @@ _LOCK = "recovery audit"
 def record(root: GraphRoot, sidecar: Sidecar, decision: Decision, commit_id: str | None) -> None:
     """Write the audit row unless it is there already."""
     faults.hit("recovery.before_audit")
-    row = _row(sidecar, decision, commit_id)
+    append_row(root, _row(sidecar, decision, commit_id))
+    faults.hit("recovery.after_audit")
+
+
+def append_row(root: GraphRoot, row: dict[str, Any]) -> None:
+    """Append a row unless its operation has one; on the medium when it returns."""
     # Branches are recovered side by side, and the first row of all makes the table.
     with writer_lock(root.objects, _LOCK, owner=RECOVERY_ACTOR, operation="audit"):
         _append_once(root, row)
-        root.force(auditlog.DIRECTORY)  # before the sidecar goes
-    faults.hit("recovery.after_audit")
+        root.force(auditlog.DIRECTORY)
 
 
 def _append_once(root: GraphRoot, row: dict[str, Any]) -> None:

@@ -10,7 +10,13 @@ from __future__ import annotations
 import time
 
 from omnigraph import faults
-from omnigraph.errors import AlreadyExistsError, GraphNotFoundError, InvalidArgumentError
+from omnigraph.commit.salvage import clear_unmade, was_never_made
+from omnigraph.errors import (
+    AlreadyExistsError,
+    GraphNotFoundError,
+    InvalidArgumentError,
+    StorageError,
+)
 from omnigraph.history.catalogs import schema_path
 from omnigraph.history.log import Line
 from omnigraph.history.refs import MAIN
@@ -43,7 +49,8 @@ def create_graph(root: GraphRoot, catalog: Catalog, source: str, actor: str) -> 
         faults.hit("init.before_manifest")
         # The manifest comes last: a graph exists from this write on.
         root.manifest(MAIN).create(encode_state(state), new_stamp())
-        root.force_all()
+        # Whatever the durability: there is always a whole state to go back to.
+        root.medium.force_all()
         faults.hit("init.after_manifest")
         return first
 
@@ -52,6 +59,11 @@ def graph_exists(root: GraphRoot) -> bool:
     try:
         Line(root, MAIN)
     except GraphNotFoundError:
+        return False
+    except StorageError:
+        if not was_never_made(root):
+            raise
+        clear_unmade(root)
         return False
     return True
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 import getpass
 import os
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from omnigraph.errors import DeniedError, InvalidArgumentError
 from omnigraph.model.commit import RECOVERY_ACTOR
 from omnigraph.model.texts import check_line
 from omnigraph.storage.durability import check_durability
 from omnigraph.storage.root import GraphRoot
+
+if TYPE_CHECKING:
+    from omnigraph.commit.damage import Loss
 
 ACTOR_VARIABLE = "OMNIGRAPH_ACTOR"
 
@@ -24,6 +28,8 @@ class Context:
     root: GraphRoot
     actor: str
     read_only: bool = False
+    # What opening found to be damaged or lost.
+    losses: tuple[Loss, ...] = ()
 
     def writable(self) -> Context:
         if self.read_only:

@@ -11,6 +11,8 @@ import logging
 import os
 import stat
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from omnigraph.errors import GraphMovedError, GraphNotFoundError, InvalidArgumentError
 from omnigraph.history.log import Line
@@ -21,6 +23,9 @@ from omnigraph.storage.durability import check_durability
 from omnigraph.storage.locks import writer_lock
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.settings import read_durability, write_durability
+
+if TYPE_CHECKING:
+    from omnigraph.commit.damage import Loss
 
 # Places that new blobs may refer to, separated by spaces.
 EXTERNAL_VARIABLE = "OMNIGRAPH_EXTERNAL_BLOBS"
@@ -68,16 +73,37 @@ def open_graph(
     if _is_in_a_file(context.root):
         raise GraphNotFoundError(f"A graph is a folder, and {uri} is a file or below one.")
     if read_only:
+        context = replace(context, losses=_look_past_damage(context.root))
         Line(context.root, MAIN)  # says clearly that there is no graph
-    else:
-        _prepare_writing(context)
-    return context
+        return context
+    return _prepare_writing(context)
 
 
-def _prepare_writing(context: Context) -> None:
+def _look_past_damage(root: GraphRoot) -> tuple[Loss, ...]:
+    """Let a reader see the newest whole state of each branch, without changing anything."""
+    from omnigraph.commit.damage import is_suspicious, survey
+
+    if not graph_folder_exists(root) or not is_suspicious(root, for_reading=True):
+        return ()
+    from omnigraph.commit.salvage import refuse_hopeless, was_never_made
+
+    losses = survey(root).losses
+    refuse_hopeless(root, losses)
+    if was_never_made(root):
+        raise GraphNotFoundError(f"No graph was found at {root.uri}: its making was interrupted.")
+    for loss in losses:
+        if loss.kept is not None and loss.versions:
+            root.manifest(loss.branch_id).pin(loss.kept)
+        log.warning("damage in %s: %s", root.uri, loss.message)
+    return tuple(losses)
+
+
+def _prepare_writing(context: Context) -> Context:
     from omnigraph.commit.formats import bring_up_to_date  # readers start faster without these
     from omnigraph.commit.recovery import sweep
+    from omnigraph.commit.salvage import salvage_if_needed
 
+    losses = salvage_if_needed(context.root) if graph_folder_exists(context.root) else []
     bring_up_to_date(context.root, context.actor)
     Line(context.root, MAIN)  # says clearly that there is no graph, before anything is written
     try:
@@ -85,6 +111,7 @@ def _prepare_writing(context: Context) -> None:
     except GraphMovedError as error:
         # Every use of the branch says so too; `repair` must be able to open the graph.
         log.warning("recovery has to wait: %s", error)
+    return replace(context, losses=tuple(losses))
 
 
 def _context(
@@ -94,6 +121,11 @@ def _context(
     if external_blobs is None:
         external_blobs = os.environ.get(EXTERNAL_VARIABLE, "").split()
     return Context(GraphRoot.at(uri, external_blobs), who, read_only)
+
+
+def graph_folder_exists(root: GraphRoot) -> bool:
+    """Whether there may be a graph, on a disk."""
+    return root.location.scheme == "file" and os.path.isdir(f"{root.location.path}/__manifest")
 
 
 def _usual_durability(root: GraphRoot) -> str:

@@ -1,5 +1,6 @@
-"""Repair: tables whose head is ahead of the manifest, and that no recovery record explains; and
-forks of a graph that was copied or moved.
+"""Repair: tables whose head is ahead of the manifest, and that no recovery record explains; forks
+of a graph that was copied or moved; and branches with damaged files, which go back to their newest
+whole commit.
 
     repair(context)                          shows what it found
     repair(context, confirm=True)            publishes what is verified maintenance
@@ -14,11 +15,13 @@ Deliberately absent: drift that a sidecar explains; opening the graph read-write
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from omnigraph.commit.damage import Loss, survey
 from omnigraph.commit.recovery import sweep
 from omnigraph.commit.repair import Drift, Remedy, Verdict, find_drift, settle_drift
+from omnigraph.commit.salvage import salvage
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.history.log import Line
 from omnigraph.history.refs import MAIN, read_branch
@@ -30,12 +33,14 @@ from omnigraph.operations.relocate import bring_home, strays
 @dataclass(frozen=True)
 class Repair:
     """What was found, what is or would be done about each, and the commit if one was made.
-    `strays` counts manifests that named another place than the graph's own."""
+    `strays` counts manifests that named another place than the graph's own; `losses` are branches
+    that go back to their newest whole state."""
 
     items: tuple[tuple[Drift, Remedy], ...]
     commit: Commit | None
     executed: bool
     strays: int = 0
+    losses: tuple[Loss, ...] = ()
 
     @property
     def refused(self) -> tuple[Drift, ...]:
@@ -46,6 +51,7 @@ class Repair:
             "executed": self.executed,
             "graph_commit_id": self.commit.id if self.commit else None,
             "strays": self.strays,
+            "losses": [asdict(loss) for loss in self.losses],
             "tables": [
                 {
                     "type_name": drift.type_name,
@@ -78,13 +84,19 @@ def repair(
         return Remedy.DISCARD if discard else Remedy.LEAVE
 
     if not confirm:
+        damaged = survey(context.root, far=True).losses
+        if damaged:
+            return Repair((), None, executed=False, losses=tuple(damaged))
         away = len(strays(context))
         line = Line(context.root, read_branch(context.root, branch).id)
         found = [] if away else [(drift, choose(drift)) for drift in find_drift(line, branch)]
         return Repair(tuple(found), None, executed=False, strays=away)
     root = context.writable().root
+    lost = salvage(root, far=True)
+    if lost:
+        sweep(root)
     moved = bring_home(context)
     if moved:
         sweep(root)  # what opening could not recover while the files were not to be found
     settled, commit = settle_drift(root, branch, context.actor, choose)
-    return Repair(tuple(settled), commit, executed=True, strays=moved)
+    return Repair(tuple(settled), commit, executed=True, strays=moved, losses=tuple(lost))

@@ -15,6 +15,7 @@ from typing import Any
 
 from omnigraph import progress
 from omnigraph.commit import journal
+from omnigraph.commit.damage import survey
 from omnigraph.commit.repair import find_drift
 from omnigraph.engines.embedded.datachecks import run_checks
 from omnigraph.engines.embedded.soundness import constraint_checks, row_problems
@@ -44,8 +45,8 @@ _INDEX_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One disagreement. `part` is manifest, reference, table, index, constraint, tag, derived or
-    recovery."""
+    """One disagreement. `part` is file, manifest, reference, table, index, constraint, tag,
+    derived or recovery."""
 
     part: str
     where: str
@@ -85,6 +86,7 @@ class Verification:
 def verify(context: Context, *, quick: bool = False) -> Verification:
     """Check a whole graph. `quick`: neither values nor constraints are read."""
     found = Verification()
+    _check_files(context, found)
     _check_recoveries(context, found)
     checked: set[TableVersion] = set()
     branches, damaged = readable_branches(context.root)
@@ -100,6 +102,24 @@ def verify(context: Context, *, quick: bool = False) -> Verification:
     if not quick:
         _check_derived(context, found)
     return found
+
+
+def _check_files(context: Context, found: Verification) -> None:
+    """Every file that is missing, empty, cut or full of zeros, and what it costs."""
+    seen = survey(context.root, far=True)
+    for loss in seen.losses:
+        hint = "Run `omnigraph repair --confirm`: it goes back to the newest whole commit."
+        if loss.kept is None:
+            hint = "No state of the branch is whole: restore it from a backup."
+        elif not loss.versions:
+            hint = "No kept state is without this damage: restore the file from a backup."
+        for path in loss.files:
+            message = f"it is missing or damaged; the newest whole commit is {loss.commit_id}"
+            found.add("file", f"{loss.branch}: {path}", message, hint=hint)
+    for path in (*seen.objects, *seen.lines):
+        message = "it is damaged, and no published state needs it"
+        hint = "Run `omnigraph repair --confirm`: it moves it to __damaged."
+        found.add("file", path, message, hint=hint)
 
 
 def _check_branch(

@@ -52,7 +52,8 @@ _CONFLICT = re.compile(
 )
 _EXISTS = re.compile(r"dataset already exists", re.IGNORECASE)
 _NOT_FOUND = re.compile(
-    r"\bwas not found\b|\bnot found:|does not exist|\bNoSuchKey\b", re.IGNORECASE
+    r"\bwas not found\b|\bnot found:|\bnot found error\b|does not exist|\bNoSuchKey\b",
+    re.IGNORECASE,
 )
 _MISCONFIGURED = re.compile(
     r"NoSuchBucket|InvalidAccessKeyId|SignatureDoesNotMatch|AccessDenied|InvalidBucketName"

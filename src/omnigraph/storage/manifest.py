@@ -135,6 +135,7 @@ class ManifestFile:
         self._guard = threading.Lock()
         self._dataset: Any = None
         self._image: ManifestImage | None = None
+        self._pinned: ManifestImage | None = None
 
     def create(self, rows: Sequence[ManifestRow], stamp: str) -> ManifestImage:
         """Write the first version. The caller makes sure that nobody else creates it."""
@@ -151,6 +152,8 @@ class ManifestFile:
     def read(self) -> ManifestImage:
         """The newest version. Cheap when nothing was published since the last call."""
         with self._guard:
+            if self._pinned is not None:
+                return self._pinned
             for _ in range(_READ_ATTEMPTS - 1):
                 try:
                     return self._read_newest()
@@ -158,6 +161,17 @@ class ManifestFile:
                     # A publisher trimmed the version between our listing and our reading.
                     self._dataset = None
             return self._read_newest()
+
+    def read_at(self, version: int) -> ManifestImage:
+        """An older version, or the newest. Nothing is remembered."""
+        with translated("read", self._uri):
+            return _load(lance.dataset(self._uri, version=version, storage_options=self._options))
+
+    def pin(self, version: int) -> None:
+        """Let this handle read that version from now on, whatever is newer: for readers of a graph
+        whose newest versions are damaged."""
+        with self._guard:
+            self._pinned = self._image = self.read_at(version)
 
     def format_version(self) -> int:
         """The format of the newest version, whether or not this release can read it."""
