@@ -7,6 +7,7 @@ from tests.crash.crowding import insert_until_killed
 from tests.crash.evolving import evolve, keep_up
 from tests.crash.killing import write_until_killed
 from tests.crash.listappend import append_to_lists
+from tests.crash.powercuts import check_after_cut, check_loop, cut_at_step, make_loop_graph
 from tests.crash.scarcity import run_with_few_files, starve
 from tests.crash.scenes import (
     act,
@@ -43,9 +44,12 @@ __all__ = [
     "append_to_lists",
     "armed",
     "attempt",
+    "check_after_cut",
     "check_case",
+    "check_loop",
     "churn",
     "create_branch",
+    "cut_at_step",
     "evolve",
     "fail_at_step",
     "furnished",
@@ -56,6 +60,7 @@ __all__ = [
     "look",
     "look_and_reopen",
     "loop",
+    "make_loop_graph",
     "perform",
     "prepare",
     "prepare_between",

@@ -64,6 +64,11 @@ def _scattered(uri: str) -> None:
         graph.ingest(envelopes(n))
 
 
+def _several(uri: str) -> None:
+    """Rows in one file, so that the end of one of them is a file of its own."""
+    filled(uri).ingest([each for n in (2, 3, 4) for each in envelopes(n) if "type" in each])
+
+
 def _drifted(uri: str) -> None:
     """Somebody has changed a table behind our back."""
     filled(uri)
@@ -81,6 +86,10 @@ VERBS: dict[str, tuple[Callable[[str], object], Callable[[str], object]]] = {
     "verb mutate: delete": (
         filled,
         lambda uri: opened(uri).mutate("query q() { delete A where n = 1 }"),
+    ),
+    "verb mutate: delete some": (
+        _several,
+        lambda uri: opened(uri).mutate("query q() { delete A where n = 2 }"),
     ),
     "verb ingest: append": (filled, lambda uri: opened(uri).ingest(envelopes(2))),
     "verb ingest: merge": (

@@ -79,7 +79,8 @@ class Survey:
     losses: list[Loss] = field(default_factory=list)
     states: dict[str, BranchState] = field(default_factory=dict)
     objects: list[str] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)  # datasets whose newest versions are damaged
+    # Datasets whose newest versions are damaged and unpublished, and branches that nobody named.
+    lines: list[str] = field(default_factory=list)
 
     @property
     def is_clean(self) -> bool:
@@ -118,9 +119,13 @@ def survey(root: GraphRoot, *, far: bool = False) -> Survey:
         state, loss = _look(root, branch_id, names.get(branch_id, branch_id), known, far)
         if state is not None:
             found.states[branch_id] = state
-        if loss is not None:
+        if loss is None:
+            continue
+        if loss.kept is None and branch_id not in names:
+            found.lines += [manifest_path(branch_id)] if loss.versions else []
+        else:
             found.losses.append(loss)
-    found.lines = list(_torn_lines(root, found.states, known))
+    found.lines += _torn_lines(root, found.states, known)
     return found
 
 

@@ -38,6 +38,7 @@ from omnigraph.model.ulid import new_ulid
 from omnigraph.storage.auditlog import DIRECTORY as AUDIT
 from omnigraph.storage.lines import line_path
 from omnigraph.storage.locks import writer_lock
+from omnigraph.storage.manifest import DIRECTORY as MANIFESTS
 from omnigraph.storage.manifest import manifest_path
 from omnigraph.storage.reading import forget_tables
 from omnigraph.storage.root import GraphRoot
@@ -76,6 +77,9 @@ def salvage(root: GraphRoot, *, far: bool = False) -> list[Loss]:
     id = new_ulid()
     if AUDIT in found.lines:
         _set_aside_versions(root, id, AUDIT, _newest_whole(root, AUDIT))
+    for folder in found.lines:
+        if folder.startswith(f"{MANIFESTS}/"):  # of a branch that was never named
+            _set_aside_versions(root, id, folder, 0)
     for loss in found.losses:
         if loss.kept is None:
             _give_up(root, id, loss)
@@ -134,7 +138,7 @@ def _give_up(root: GraphRoot, id: str, loss: Loss) -> None:
         with _held(root, MAIN) as held:
             if held and was_never_made(root):
                 clear_unmade(root)
-    elif loss.branch != loss.branch_id:
+    else:
         _record(root, f"{id}-{loss.branch_id}", loss.branch, None, loss.files)
         set_aside(root, id, [branch_path(loss.branch)])
 

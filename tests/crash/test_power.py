@@ -1,0 +1,126 @@
+"""The power of a machine is cut, at every durable step of every operation, after acknowledgements,
+and at random instants: every acknowledged commit is there, whole and once; the graph opens and can
+be written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.crash.machine import Machine, why_not
+from tests.crash.nursery import Nursery
+from tests.crash.powercuts import KINDS, PoweredStage, PowerLoop
+from tests.crash.sizes import FULL, note
+from tests.crash.sweep import AFTER, Window
+from tests.crash.test_sweep import SWEPT
+
+pytestmark = [
+    pytest.mark.crash,
+    pytest.mark.skipif(why_not() is not None, reason=f"power is not cut here: {why_not()}"),
+]
+
+QUICK = ("verb ingest: append", "branch create")
+LOT = 10
+RANDOM_CUTS = 500 if FULL else 30
+LOTS = [range(start, min(start + LOT, RANDOM_CUTS)) for start in range(0, RANDOM_CUTS, LOT)]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    with Machine(tmp_path / "machine") as machine:
+        yield machine
+
+
+def windows(stage: PoweredStage, every: bool) -> list[Window | None]:
+    """The windows of an operation, and the instant after its acknowledgement."""
+    chosen = [window for window in stage.windows if FULL or (every and window.when == AFTER)]
+    return [*chosen, None]
+
+
+def cut_everywhere(stage: PoweredStage, every: bool) -> None:
+    cuts = undone = 0
+    for window in windows(stage, every):
+        for torn in (False, True) if FULL else (True,):
+            stage.cut(window, torn=torn)
+            undone += stage.check_cut(window)["shown"] == "before"
+            cuts += 1
+    note("power cuts", operation=stage.scene, cuts=cuts, undone=undone, acknowledged=1)
+
+
+@pytest.mark.parametrize("scene", QUICK)
+def test_19_a_few_operations(nursery: Nursery, machine: Machine, scene: str) -> None:
+    cut_everywhere(PoweredStage(nursery, scene, machine), every=True)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("scene", [name for name in SWEPT if name not in QUICK])
+def test_19_every_operation(nursery: Nursery, machine: Machine, scene: str) -> None:
+    cut_everywhere(PoweredStage(nursery, scene, machine), every=False)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("cuts", LOTS, ids=lambda lot: f"{lot.start}-{lot.stop - 1}")
+def test_19_cuts_at_random(nursery: Nursery, machine: Machine, tmp_path: Path, cuts: range) -> None:
+    loop = PowerLoop(tmp_path / "loop", nursery, machine, "power")
+    for number in cuts:
+        loop.cut(number)
+    acknowledged = sum(map(len, loop.acknowledged.values()))
+    assert acknowledged, "nobody ever got anything done"
+    note(
+        "power cuts",
+        operation="at random",
+        cuts=len(cuts),
+        undone=loop.lost,
+        acknowledged=acknowledged,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_19_process_durability_opens_after_a_cut(
+    nursery: Nursery, machine: Machine, tmp_path: Path
+) -> None:
+    """The last seconds may be lost; what is there is whole, and the graph can be written to."""
+    loop = PowerLoop(tmp_path / "loop", nursery, machine, "process")
+    cuts = range(900, 910 if FULL else 904)
+    for number in cuts:
+        loop.cut(number)
+    assert loop.lost, "nothing was ever lost: the cut does not cut"
+    note(
+        "power cuts",
+        operation="process durability",
+        cuts=len(cuts),
+        undone=loop.lost,
+        acknowledged=0,
+    )
+
+
+# A planted missing sync: what a kind of file would be if it had not been forced.
+SPOILED = {
+    "data": "verb ingest: append",
+    "deletion": "verb mutate: delete some",
+    "index": "verb optimize",
+    "transaction": "verb ingest: append",
+    "manifest": "verb ingest: append",
+    "directory entry": "verb ingest: append",
+    "control object": "branch create",
+    "publish": "verb ingest: append",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SPOILED)
+def test_19_a_missing_sync_of_each_kind_is_noticed(
+    nursery: Nursery, machine: Machine, kind: str
+) -> None:
+    assert {*KINDS, "directory entry"} == set(SPOILED)
+    stage = PoweredStage(nursery, SPOILED[kind], machine)
+    stage.cut(None)
+    assert stage.spoil(kind), f"{stage.scene} writes no file of this kind"
+    with pytest.raises(AssertionError, match="cut after the acknowledgement"):
+        stage.check_cut(None)
+    note("missing syncs", kind=kind, scene=stage.scene)
