@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 
 from omnigraph.commit import journal
 from omnigraph.commit.journal import Sidecar
-from omnigraph.errors import OmniGraphError
+from omnigraph.errors import FormatError, OmniGraphError
 from omnigraph.history.catalogs import read_catalog, schema_path
 from omnigraph.history.refs import BRANCHES, MAIN, TAGS, decode_branch
 from omnigraph.history.rows import BranchState, decode_state
@@ -31,6 +31,7 @@ from omnigraph.storage.manifest import DIRECTORY as MANIFESTS
 from omnigraph.storage.manifest import manifest_path
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.wholeness import (
+    DAMAGE,
     dataset_versions,
     has_good_head,
     is_whole,
@@ -101,8 +102,10 @@ def is_suspicious(root: GraphRoot, *, for_reading: bool = False) -> bool:
         return bool(folders)
     try:
         root.manifest(MAIN).read()
-    except OmniGraphError:
+    except DAMAGE:
         return True
+    except FormatError:
+        return False  # opening says so
     return False
 
 
@@ -116,7 +119,10 @@ def survey(root: GraphRoot, *, far: bool = False) -> Survey:
     names = _names_of(root)
     known: _Known = {}
     for branch_id in branch_ids(root):
-        state, loss = _look(root, branch_id, names.get(branch_id, branch_id), known, far)
+        try:
+            state, loss = _look(root, branch_id, names.get(branch_id, branch_id), known, far)
+        except FormatError:
+            continue  # another release wrote it, and can judge it
         if state is not None:
             found.states[branch_id] = state
         if loss is None:
@@ -200,13 +206,13 @@ class _Judged:
         try:
             image = self._root.manifest(self._branch_id).read_at(version)
             state = decode_state(image.tail)
-        except OmniGraphError:
+        except DAMAGE:
             if not mine:
                 yield version_file(folder, version)
             return
         try:
             read_catalog(self._root, state.head.schema_hash)
-        except OmniGraphError:
+        except DAMAGE:
             yield schema_path(state.head.schema_hash)
             return
         self.states[version] = state

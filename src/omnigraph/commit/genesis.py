@@ -15,7 +15,6 @@ from omnigraph.errors import (
     AlreadyExistsError,
     GraphNotFoundError,
     InvalidArgumentError,
-    StorageError,
 )
 from omnigraph.history.catalogs import schema_path
 from omnigraph.history.log import Line
@@ -28,6 +27,7 @@ from omnigraph.model.ulid import new_ulid
 from omnigraph.storage.incarnation import new_stamp
 from omnigraph.storage.locks import writer_lock
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.wholeness import DAMAGE, note_start
 
 SCHEMA_SOURCE = "_schema.pg"
 
@@ -51,6 +51,7 @@ def create_graph(root: GraphRoot, catalog: Catalog, source: str, actor: str) -> 
         root.manifest(MAIN).create(encode_state(state), new_stamp())
         # Whatever the durability: there is always a whole state to go back to.
         root.medium.force_all()
+        note_start(root)
         faults.hit("init.after_manifest")
         return first
 
@@ -60,7 +61,7 @@ def graph_exists(root: GraphRoot) -> bool:
         Line(root, MAIN)
     except GraphNotFoundError:
         return False
-    except StorageError:
+    except DAMAGE:
         if not was_never_made(root):
             raise
         clear_unmade(root)

@@ -23,12 +23,19 @@ from typing import Any
 
 import lance
 
-from omnigraph.errors import OmniGraphError, StorageNotFoundError
+from omnigraph.errors import (
+    InvariantViolationError,
+    StorageNotFoundError,
+    StoragePermanentError,
+)
 from omnigraph.storage import protobuf
 from omnigraph.storage.failures import translated
 from omnigraph.storage.root import GraphRoot
 
 DAMAGED = "__damaged"
+# What reading a damaged file raises. Whatever else goes wrong (no permission, too many open files,
+# another format) says nothing about the file, and nobody goes back for it.
+DAMAGE = (InvariantViolationError, StorageNotFoundError, StoragePermanentError)
 _NEWEST_FIRST = 2**64 - 1
 _BOOT = "__locks/boot"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -89,7 +96,7 @@ def torn_parts(root: GraphRoot, folder: str, version: int) -> list[str]:
     try:
         dataset = _open(root, folder, version)
         needed = list(_needed(dataset))
-    except OmniGraphError:
+    except DAMAGE:
         return [name]
     return [place for place in _places(root, folder, needed) if place is not None]
 
@@ -97,14 +104,14 @@ def torn_parts(root: GraphRoot, folder: str, version: int) -> list[str]:
 def is_whole(root: GraphRoot, path: str, size: int | None = None) -> bool:
     """Whether a file is there, has the right size and the ends that files of its kind have."""
     try:
-        with open(f"{root.location.path}/{path}", "rb") as file:
+        with translated("read", path), open(f"{root.location.path}/{path}", "rb") as file:
             actual = os.fstat(file.fileno()).st_size
             if actual == 0 or (size and actual != size):
                 return False
             head = file.read(8)
             file.seek(max(0, actual - 8))
             tail = file.read(8)
-    except OSError:
+    except DAMAGE:
         return False
     if path.endswith(_LANCE_FILES):
         return tail.endswith(_DATASET_MAGIC)
@@ -137,6 +144,8 @@ def machine_restarted(root: GraphRoot) -> bool:
 
 def note_start(root: GraphRoot) -> None:
     """Note that the graph was looked through since this machine was started."""
+    if root.location.scheme != "file":
+        return
     place = Path(root.location.path, _BOOT)
     with suppress(OSError):  # then it is looked through again
         place.parent.mkdir(exist_ok=True)
@@ -231,12 +240,14 @@ def _torn_record(root: GraphRoot, path: str) -> Iterator[str]:
 
 
 def _torn_below(root: GraphRoot, folder: str) -> Iterator[str]:
-    names = _names(root, folder)
-    if not names:
+    found = False
+    for name in _names(root, folder):
+        if os.path.isfile(f"{root.location.path}/{folder}/{name}"):
+            found = True
+            if not is_whole(root, f"{folder}/{name}"):
+                yield f"{folder}/{name}"
+    if not found:
         yield folder
-    for name in names:
-        if not is_whole(root, f"{folder}/{name}"):
-            yield f"{folder}/{name}"
 
 
 def _names(root: GraphRoot, folder: str) -> list[str]:
