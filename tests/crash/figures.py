@@ -23,6 +23,7 @@ from tests.crash.errands import Fault
 from tests.crash.sizes import FULL, KILL_CYCLES, UNIVERSES, USUAL_CYCLES, USUAL_UNIVERSES
 from tests.lives.sizes import ALL_QUERIES
 
+LEAST_CUTS = 1_000
 KEPT = Path(__file__).with_name("figures.json")
 Entry = Mapping[str, Any]
 Figures = dict[str, Any]
@@ -51,6 +52,7 @@ def summarize(found: Mapping[str, Sequence[Entry]]) -> Figures:
     crowds = found.get("crowds", [])
     lives = found.get("lives", [])
     network = found.get("network", [])
+    cuts, spoiled = found.get("power cuts", []), found.get("missing syncs", [])
     isolation, damage = found.get("isolation", []), found.get("damaged objects", [])
     return {
         "crash sweep": {
@@ -83,6 +85,14 @@ def summarize(found: Mapping[str, Sequence[Entry]]) -> Figures:
             "acknowledged commits": total(kills, "acknowledged"),
             "published commits": total(kills, "published"),
         },
+        "power cuts": {
+            "cuts": total(cuts, "cuts"),
+            "operations": len({e["operation"] for e in cuts}),
+            "cuts at random": total(_of(cuts, "at random"), "cuts"),
+            "acknowledged commits": total(cuts, "acknowledged"),
+            "states gone back": total(cuts, "undone"),
+            "missing syncs noticed": len({e["kind"] for e in spoiled}),
+        },
         "crowds": {
             "cycles": total(crowds, "cycles"),
             "acknowledged commits": total(crowds, "acknowledged"),
@@ -105,6 +115,10 @@ def summarize(found: Mapping[str, Sequence[Entry]]) -> Figures:
         "planted bugs": [dict(entry) for entry in _by(found.get("planted bugs", []), "name")],
         "by operation": [dict(entry) for entry in _by(sweep, "operation")],
     }
+
+
+def _of(entries: Sequence[Entry], operation: str) -> list[Entry]:
+    return [entry for entry in entries if entry["operation"] == operation]
 
 
 def _by(entries: Sequence[Entry], key: str) -> list[Entry]:
@@ -133,6 +147,8 @@ def show(figures: Figures) -> None:
 
 def shortfalls(figures: Figures) -> list[str]:
     """What a full run promises and this one did not do."""
+    from tests.crash.machine import why_not
+    from tests.crash.powercuts import SPOILED
     from tests.crash.test_sweep import SWEPT
     from tests.mutants.catalogue import MUTANTS
 
@@ -148,6 +164,11 @@ def shortfalls(figures: Figures) -> list[str]:
         "kill cycles": (figures["kill loop"]["cycles"], KILL_CYCLES),
         "planted bugs caught": (len(figures["planted bugs"]), len(MUTANTS)),
     }
+    if why_not() is None:  # where power cannot be cut, the campaign is skipped and not counted
+        power = figures["power cuts"]
+        promised["power cuts"] = (power["cuts"], LEAST_CUTS)
+        promised["operations cut"] = (power["operations"], len(SWEPT))
+        promised["missing syncs noticed"] = (power["missing syncs noticed"], len(SPOILED))
     return [f"{what}: {n} of {wanted}" for what, (n, wanted) in promised.items() if n < wanted]
 
 

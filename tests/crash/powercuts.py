@@ -43,6 +43,18 @@ KINDS = {
     "publish": "__manifest/",
 }
 
+# A planted missing sync of each kind, and a scene that writes files of it.
+SPOILED = {
+    "data": "verb ingest: append",
+    "deletion": "verb mutate: delete some",
+    "index": "verb optimize",
+    "transaction": "verb ingest: append",
+    "manifest": "verb ingest: append",
+    "directory entry": "verb ingest: append",
+    "control object": "branch create",
+    "publish": "verb ingest: append",
+}
+
 
 class Cutter:
     """Cuts the power just before or just after the nth step, counted from 1, and ends."""

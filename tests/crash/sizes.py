@@ -1,6 +1,7 @@
 """How much the reliability tests do: a part of it in `make test`, all of it in `make crash`.
 
     OMNIGRAPH_CRASH=full       every window twice, every fault, all that `make crash` promises
+    POWER_CUTS=1000            how many power cuts at random, instead of the usual number
     UNIVERSES=5000             how many model universes, instead of the usual number
     OMNIGRAPH_FIGURES=folder   where figures are kept for the report
 
@@ -18,6 +19,8 @@ from uuid import uuid4
 FULL = os.environ.get("OMNIGRAPH_CRASH") == "full"
 USUAL_UNIVERSES, USUAL_CYCLES = 300, 200
 UNIVERSES = int(os.environ.get("UNIVERSES") or USUAL_UNIVERSES)
+USUAL_CUTS = 500
+RANDOM_CUTS = int(os.environ.get("POWER_CUTS") or (USUAL_CUTS if FULL else 50))
 KILL_CYCLES = int(os.environ.get("KILL_CYCLES") or USUAL_CYCLES)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.crash.errands import Fault
-from tests.crash.figures import shortfalls, summarize
+from tests.crash.figures import LEAST_CUTS, shortfalls, summarize
+from tests.crash.powercuts import SPOILED
 from tests.crash.sizes import KILL_CYCLES, UNIVERSES
 from tests.crash.test_sweep import SWEPT
 from tests.lives.sizes import ALL_QUERIES
@@ -18,6 +19,8 @@ def full_run() -> dict[str, list[dict[str, object]]]:
         "universes": [{"played": UNIVERSES, "first": 0, "last": UNIVERSES - 1}],
         "lives": [{"queries": ALL_QUERIES, "first": 0, "last": 9}],
         "kill loop": [{"cycles": KILL_CYCLES}],
+        "power cuts": [{"operation": name, "cuts": LEAST_CUTS} for name in SWEPT],
+        "missing syncs": [{"kind": kind} for kind in SPOILED],
         "planted bugs": [{"name": name} for name in MUTANTS],
     }
 

@@ -153,6 +153,7 @@ class ManifestFile:
         """The newest version. Cheap when nothing was published since the last call."""
         with self._guard:
             if self._pinned is not None:
+                self._pinned = self._image = self._admitted(self._pinned)
                 return self._pinned
             for _ in range(_READ_ATTEMPTS - 1):
                 try:
@@ -171,7 +172,7 @@ class ManifestFile:
         """Let this handle read that version from now on, whatever is newer: for readers of a graph
         whose newest versions are damaged."""
         with self._guard:
-            self._pinned = self._image = self.read_at(version)
+            self._pinned = self.read_at(version)
 
     def format_version(self) -> int:
         """The format of the newest version, whether or not this release can read it."""
@@ -225,9 +226,12 @@ class ManifestFile:
 
     def _admitted(self, image: ManifestImage) -> ManifestImage:
         """The newest image, labelled with the incarnation that it belongs to."""
-        newest, label = known.admit(
-            self._location.uri, self._branch_id, image, lambda: _load(self._open())
-        )
+        pinned = self._pinned
+
+        def reread() -> ManifestImage:
+            return pinned or _load(self._open())
+
+        newest, label = known.admit(self._location.uri, self._branch_id, image, reread)
         return newest if newest.incarnation == label else replace(newest, incarnation=label)
 
     def _newest(self) -> Any:

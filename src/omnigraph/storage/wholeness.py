@@ -6,8 +6,8 @@ empty, cut or full of zeros.
 
 Guarantees: looking changes nothing; a file is judged by its name, its size and its first or last
 bytes, so that a check costs the same for a large file as for a small one.
-Deliberately absent: object stores, which never show half an object; and bytes that are wrong in the
-middle of a file, which `fsck` finds by reading them.
+Deliberately absent: object stores, which never show half an object; bytes that are wrong in the
+middle of a file, which `fsck` finds by reading them; and indexes, which can be built again.
 """
 
 from __future__ import annotations
@@ -181,9 +181,6 @@ def _needed(dataset: Any) -> Iterator[tuple[str, int | None]]:
             deletion = metadata.deletion_file
             if deletion is not None:
                 yield deletion.path(metadata.id), None
-        for index in dataset.describe_indices():
-            for segment in index.segments:
-                yield f"_indices/{segment.uuid}", None
         for number, value, _ in protobuf.fields(dataset._ds.serialized_manifest()):
             if number == _TRANSACTION_FILE and isinstance(value, bytes) and value:
                 yield f"_transactions/{value.decode()}", None
@@ -200,8 +197,6 @@ def _places(
         home = next((h for h in homes if os.path.exists(f"{root.location.path}/{h}/{path}")), None)
         if home is None:
             yield f"{folder}/{path}"
-        elif path.startswith("_indices/"):
-            yield from _torn_below(root, f"{home}/{path}")
         elif not is_whole(root, f"{home}/{path}", size):
             yield f"{home}/{path}"
 
@@ -237,17 +232,6 @@ def _torn_record(root: GraphRoot, path: str) -> Iterator[str]:
     """The record of what made a version may be gone; one that is there must be whole."""
     if os.path.exists(f"{root.location.path}/{path}") and not is_whole(root, path):
         yield path
-
-
-def _torn_below(root: GraphRoot, folder: str) -> Iterator[str]:
-    found = False
-    for name in _names(root, folder):
-        if os.path.isfile(f"{root.location.path}/{folder}/{name}"):
-            found = True
-            if not is_whole(root, f"{folder}/{name}"):
-                yield f"{folder}/{name}"
-    if not found:
-        yield folder
 
 
 def _names(root: GraphRoot, folder: str) -> list[str]:
