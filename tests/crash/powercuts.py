@@ -110,7 +110,12 @@ def _check(scene: str, uri: str, views: Plain, acknowledged: bool) -> dict[str, 
         every = omnigraph.open(uri, actor="act-anna").verify().findings
         found = [each for each in every if rules or each.part != "constraint"]
         assert found == [], found
-    if shown == before != after and "revert" not in scene:
+    if scene.startswith("verb repair"):
+        # What it was called for may still be to do. Where a publish was lost, the foreign version
+        # was set aside with it, and there is nothing left to adopt.
+        scenes.act(scene, uri)
+        assert losses or view(uri) == after, "done again, it gives something else"
+    elif shown == before != after and "revert" not in scene:
         scenes.act(scene, uri)
         assert view(uri) == after, "done again, it gives something else"
     _check_writable(uri, view(uri))
