@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph.commit import damage
-from omnigraph.commit.damage import survey
+from omnigraph.commit.damage import Survey, survey
 from omnigraph.errors import (
     GraphNotFoundError,
     OmniGraphError,
@@ -286,10 +286,12 @@ def test_19_an_undamaged_graph_is_looked_through_once_per_start(
     reopened(place)
     looked: list[bool] = []
     real = damage.survey
-    monkeypatch.setattr(
-        "omnigraph.commit.salvage.survey",
-        lambda root, **more: (looked.append(True), real(root, **more))[1],
-    )
+
+    def watched(root: GraphRoot, **more: bool) -> Survey:
+        looked.append(True)
+        return real(root, **more)
+
+    monkeypatch.setattr("omnigraph.commit.salvage.survey", watched)
     reopened(place)
     assert looked == []
     monkeypatch.setattr(wholeness, "boot_id", lambda: "another start")
