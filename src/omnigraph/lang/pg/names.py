@@ -14,6 +14,8 @@ from omnigraph.lang.pg import ast
 _VIRTUAL = frozenset(
     {"_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"}
 )
+# Columns of search results, and the field that names the type of a returned node.
+_RESULTS = frozenset({"_score", "_distance", "__type"})
 _ENDPOINTS = frozenset({"src", "dst"})
 # What queries call the ends.
 _HIDDEN = frozenset({"from", "to"})
@@ -75,6 +77,8 @@ def _reserved(name: str, declaration: ast.Declaration) -> str | None:
         return "every edge has `src` and `dst` of its own"
     if name in _VIRTUAL:
         return "the storage uses it for a virtual column"
+    if name in _RESULTS:
+        return "results use it for a column of their own"
     return None
 
 

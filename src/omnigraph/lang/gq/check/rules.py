@@ -10,6 +10,7 @@ import re
 from datetime import UTC, date, datetime
 from typing import Any
 
+from omnigraph.lang.patterns import pattern_error
 from omnigraph.model.types import FLOAT_KINDS, INTEGER_KINDS, Kind, ValueType
 
 INTEGER_RANGES: dict[Kind, tuple[int, int]] = {
@@ -132,16 +133,13 @@ def normalize_datetime(moment: datetime) -> datetime:
     return in_utc.replace(microsecond=in_utc.microsecond // 1000 * 1000)
 
 
-# Engines match with different libraries; these are the parts that not all of them know.
-_NOT_PORTABLE = re.compile(r"(?<!\\)(?:\\\\)*(?:\(\?(?:[=!>]|<[=!]|P=|\()|\\[1-9])")
+# What RE2 does not have; it reports the place, and this says what is meant.
+_ABSENT = re.compile(r"(?<!\\)(?:\\\\)*(?:\(\?(?:[=!>]|<[=!]|P=|\()|\\[1-9])")
 
 
 def regex_problem(pattern: str) -> str | None:
     """Why a pattern cannot be used, or nothing."""
-    try:
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        return str(error)
-    if _NOT_PORTABLE.search(pattern):
+    problem = pattern_error(pattern)
+    if problem is not None and _ABSENT.search(pattern):
         return "look-around and back-references are not available"
-    return None
+    return problem
