@@ -18,7 +18,7 @@ from omnigraph import arguments
 from omnigraph.commit import audit, branches, checks, decide, door, genesis, journal, recovery
 from omnigraph.commit.decide import Outcome, TableStatus
 from omnigraph.engines.embedded import integrity, numbering, statements
-from omnigraph.history import ancestry, rows
+from omnigraph.history import places, rows
 from omnigraph.history.refs import MAIN_BRANCH, branch_path
 from omnigraph.model.conflict import Side
 from omnigraph.operations import opening, requests, retention, revert, sharing, writing
@@ -366,7 +366,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "merge forgets merges": Mutant(
         "merge", "what was merged before is merged again", UNIVERSE,
-        lambda: [(ancestry._Walker, "_second_parent", _nothing)],
+        lambda: [(places.Places, "_second_parent", _nothing)],
     ),
     "revert the other way": Mutant(
         "merge", "a revert does again what it should undo", UNIVERSE,

@@ -77,6 +77,7 @@ def _preview_record(preview: MergePreview) -> dict[str, Any]:
         "source": preview.source,
         "target": preview.target,
         "base_commit": preview.base_commit,
+        "base_commits": list(preview.base_commits),
         "counts": {name: asdict(counts) for name, counts in preview.counts.items()},
         "conflicts": [conflict_to_dict(conflict) for conflict in preview.conflicts],
     }

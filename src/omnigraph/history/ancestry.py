@@ -1,158 +1,185 @@
-"""The commit graph: parents, ancestors, and where two branches last agreed.
+"""The commit graph: common ancestors of branches, and what one has that another has not.
 
-Guarantees: walks newest first and stops as soon as the answer is known, so the cost follows the
-distance to the common ancestor, not the length of history; a merged branch that is gone is walked
-through the record that its merge left.
+Every question is answered by one walk that visits commits newest first. A commit is always younger
+than its parents, so all its descendants have been visited when its turn comes, and what they say
+about it (its marks) is complete. Time is used as this order only, never to decide whether one
+commit descends from another.
+
+A commit may be stored in several places, each of which knows some of its parents: all of them are
+followed. A parent whose place is not known from a child gets its marks nevertheless and is visited
+when another way leads to it. There is one: a merge records the commits that the target did not
+have, so a path that ends at the bottom of a record continues below the merge's other parent.
+
+Guarantees: a walk ends as soon as the answer is known, so the cost follows the distance to the
+common ancestors, not the length of history; the answers are the same before and after a merged
+branch is deleted and cleaned up.
 Deliberately absent: anything about content.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
-from omnigraph.errors import CommitNotFoundError, GraphNotFoundError, InvariantViolationError
-from omnigraph.history.catalogs import read_catalog
-from omnigraph.history.log import Line, commit_at, labelled
-from omnigraph.history.merged import MergedRecord, read_record
-from omnigraph.history.rows import whole_commit
+from omnigraph.errors import InvariantViolationError
+from omnigraph.history.places import Place, Places, head_of
 from omnigraph.model.commit import Commit
-from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.storage.root import GraphRoot
 
-MERGED_BRANCH = "merged_branch_id"
-MERGED_SEQUENCE = "merged_sequence"
+__all__ = [
+    "Place",
+    "head_of",
+    "is_first_parent_ancestor",
+    "junctions",
+    "merge_bases",
+    "own_chain",
+    "parent_of",
+]
+
+_OURS, _THEIRS, _BELOW = 1, 2, 4
 
 
-@dataclass(frozen=True)
-class Place:
-    """A commit, and where it is known from: the line that it was made on, or, when that is gone,
-    the record of a merge, in which it has the number `index`."""
-
-    commit: Commit
-    line: Line | None
-    record: MergedRecord | None = None
-    index: int = 0
-
-    def tables(self) -> dict[int, TableVersion]:
-        if self.line is not None:
-            return self.line.tables_after(self.commit.sequence)
-        assert self.record is not None
-        return self.record.tables_after(self.index)
-
-    def snapshot(self, root: GraphRoot, branch: str) -> Snapshot:
-        commit = self.commit
-        catalog = read_catalog(root, commit.schema_hash)
-        incarnation = root.incarnation if self.line is None else self.line.image.incarnation
-        tables = labelled(self.tables(), incarnation)
-        return Snapshot(root.uri, branch, commit.id, commit.sequence, catalog, tables, incarnation)
+def merge_bases(root: GraphRoot, ours: Sequence[Place], theirs: Sequence[Place]) -> list[Place]:
+    """The newest common ancestors of two groups of commits: those that no other common ancestor
+    descends from. Newest first, at least one."""
+    walk = _Walk(root)
+    walk.start(ours, _OURS)
+    walk.start(theirs, _THEIRS)
+    bases: list[Place] = []
+    while not walk.is_marked(_BELOW):
+        visit = walk.next()
+        marks = visit.marks
+        if marks & _OURS and marks & _THEIRS and not marks & _BELOW:
+            bases.append(visit.place)
+            marks |= _BELOW
+        walk.follow(visit, marks)
+    if not bases:
+        raise InvariantViolationError("The two branches have no common ancestor.")
+    return bases
 
 
-def head_of(line: Line) -> Place:
-    return Place(line.state.head, line)
+def own_chain(root: GraphRoot, head: Place, known: Place) -> list[Place]:
+    """The commits on the chain of first parents of `head` that `known` does not descend from,
+    oldest first."""
+    walk = _Walk(root)
+    walk.start([known], _THEIRS)
+    walk.start([head], _OURS)
+    chain: list[Place] = []
+    wanted: str | None = head.commit.id
+    while wanted is not None:
+        visit = walk.next()
+        if visit.place.commit.id == wanted:
+            if visit.marks & _THEIRS:
+                break
+            chain.append(visit.place)
+            wanted = next(iter(visit.place.commit.parents), None)
+        walk.follow(visit, visit.marks)
+    return chain[::-1]
 
 
-def merge_base(root: GraphRoot, ours: Place, theirs: Place) -> Place:
-    """The newest commit that both descend from."""
-    return _Walker(root).common(ours, theirs)
+def junctions(root: GraphRoot, heads: Sequence[Place]) -> list[Place]:
+    """Every commit that a merge between any of the heads, now or after more commits and merges,
+    can have among its bases, or among the bases of these, and so on.
+
+    A junction is a commit that is an ancestor of more heads than any of its children. The merge
+    bases of two heads are junctions. Each junction counts as one more head, so the merge bases of
+    merge bases are found in the same walk.
+    """
+    walk = _Walk(root)
+    count = len(heads)
+    for number, head in enumerate(heads):
+        walk.start([head], 1 << number)
+    found: list[Place] = []
+    while not walk.is_marked((1 << count) - 1):
+        visit = walk.next()
+        marks = visit.marks
+        if marks not in visit.inherited:
+            found.append(visit.place)
+            marks |= 1 << count
+            count += 1
+        walk.follow(visit, marks)
+    return found
 
 
 def parent_of(root: GraphRoot, place: Place) -> Place | None:
     """The first parent of a commit; the first commit of all has none."""
-    return _Walker(root).first_parent(place)
+    return Places(root).first_parent(place)
 
 
 def is_first_parent_ancestor(root: GraphRoot, older: Commit, newer: Place) -> bool:
     """Whether a chain of first parents leads from `newer` to `older`."""
     if older.sequence > newer.commit.sequence or newer.line is None:
         return False
-    return _Walker(root).at(newer.line, older.sequence).commit.id == older.id
+    return Places(root).at(newer.line, older.sequence).commit.id == older.id
 
 
-class _Walker:
-    """Paints ancestors from two sides in order of time until a commit has both colours."""
+@dataclass(frozen=True)
+class _Visit:
+    """A commit whose turn it is: all its known places, and the marks that each child gave it."""
+
+    places: tuple[Place, ...]
+    inherited: frozenset[int]
+
+    @property
+    def place(self) -> Place:
+        """Where to read its state: the line if it is there."""
+        return next((place for place in self.places if place.line is not None), self.places[0])
+
+    @property
+    def marks(self) -> int:
+        return reduce(or_, self.inherited)
+
+
+class _Walk:
+    """Visits ancestors newest first and hands marks, sets of bits, from children to parents."""
 
     def __init__(self, root: GraphRoot) -> None:
-        self._root = root
-        self._lines: dict[str, Line] = {}
+        self._graph = Places(root)
+        self._queue: list[tuple[int, str]] = []
+        self._waiting: dict[str, list[Place]] = {}
+        self._inherited: dict[str, set[int]] = defaultdict(set)
 
-    def common(self, ours: Place, theirs: Place) -> Place:
-        colours: dict[str, int] = {}
-        queue: list[tuple[int, str, Place]] = []
-        for colour, place in ((1, ours), (2, theirs)):
+    def start(self, places: Iterable[Place], mark: int) -> None:
+        for place in places:
             if place.line is not None:
-                self._lines.setdefault(place.line.branch_id, place.line)
-            self._paint(place, colour, colours, queue)
-        while queue:
-            _, _, place = heapq.heappop(queue)
-            colour = colours[place.commit.id]
-            if colour == 3:
-                return place
-            for parent in self._parents(place):
-                self._paint(parent, colour, colours, queue)
-        raise InvariantViolationError("The two branches have no common ancestor.")
+                self._graph.add(place.line)
+            self._inherited[place.commit.id].add(mark)
+            self._enqueue(place)
 
-    def first_parent(self, place: Place) -> Place | None:
-        if place.line is not None:
-            sequence = place.commit.sequence
-            return self.at(place.line, sequence - 1) if sequence > 1 else None
-        record = place.record
-        assert record is not None
-        if place.index > 0:
-            return Place(record.commits[place.index - 1], None, record, place.index - 1)
-        return self._find(record.base_branch_id, record.base_sequence)
+    def next(self) -> _Visit:
+        if not self._queue:
+            raise InvariantViolationError("The commit graph ends before its first commit.")
+        commit_id = heapq.heappop(self._queue)[1]
+        places = self._waiting.pop(commit_id)
+        return _Visit(tuple(places), frozenset(self._inherited.pop(commit_id)))
 
-    def at(self, line: Line, sequence: int) -> Place:
-        """The commit of that sequence on the chain of first parents that ends in a line."""
-        while line.state.fork is not None and sequence <= line.state.fork.sequence:
-            line = self._line(line.state.fork.branch_id)
-        head = line.state.head
-        return Place(head if head.sequence == sequence else commit_at(line, sequence), line)
+    def follow(self, visit: _Visit, marks: int) -> None:
+        """Go on to the parents of a commit."""
+        for place in visit.places:
+            for parent_id, parent in self._graph.parents(place):
+                self._inherited[parent_id].add(marks)
+                if parent is not None:
+                    self._enqueue(parent)
 
-    def _paint(
-        self,
-        place: Place,
-        colour: int,
-        colours: dict[str, int],
-        queue: list[tuple[int, str, Place]],
-    ) -> None:
-        known = colours.get(place.commit.id, 0)
-        if known | colour == known:
-            return
-        colours[place.commit.id] = known | colour
-        if not known:
-            # Newest first: a commit is always younger than its parents.
-            heapq.heappush(queue, (-place.commit.created_at_us, place.commit.id, place))
+    def is_marked(self, marks: int) -> bool:
+        """Whether all commits that wait have these marks; so have all that would follow."""
+        return all(
+            reduce(or_, self._inherited[commit_id]) & marks == marks for commit_id in self._waiting
+        )
 
-    def _parents(self, place: Place) -> Iterator[Place]:
-        first = self.first_parent(place)
-        if first is not None:
-            yield first
-        second = self._second_parent(place.commit)
-        if second is not None:
-            yield second
+    def _enqueue(self, place: Place) -> None:
+        commit = place.commit
+        if commit.id not in self._waiting:
+            self._waiting[commit.id] = []
+            heapq.heappush(self._queue, (-commit.created_at_us, commit.id))
+        if all(_origin(place) != _origin(known) for known in self._waiting[commit.id]):
+            self._waiting[commit.id].append(place)
 
-    def _second_parent(self, commit: Commit) -> Place | None:
-        merged = whole_commit(commit).details.get(MERGED_BRANCH)
-        if merged is None:
-            return None
-        found = self._find(str(merged), int(commit.details[MERGED_SEQUENCE]))
-        if found is not None and found.commit.id == commit.parents[-1]:
-            return found
-        record = read_record(self._root, commit)
-        if record is None:
-            return None
-        return Place(record.commits[-1], None, record, len(record.commits) - 1)
 
-    def _find(self, branch_id: str, sequence: int) -> Place | None:
-        """A commit of a branch that may be gone by now."""
-        try:
-            return self.at(self._line(branch_id), sequence)
-        except (GraphNotFoundError, CommitNotFoundError):
-            return None
-
-    def _line(self, branch_id: str) -> Line:
-        if branch_id not in self._lines:
-            self._lines[branch_id] = Line(self._root, branch_id)
-        return self._lines[branch_id]
+def _origin(place: Place) -> object:
+    """What tells places of one commit apart: all lines that hold it know the same parents."""
+    return None if place.line is not None else id(place.record)

@@ -71,7 +71,7 @@ def wanted_columns(types: TypePair) -> list[str]:
 
 def compare(types: TypePair, older: pa.Table, newer: pa.Table) -> TableDiff:
     """Drop the entities that are alike on both sides."""
-    older, newer = _aligned(types, older), _aligned(types, newer)
+    older, newer = aligned(types, older), aligned(types, newer)
     if older.num_rows == 0 or newer.num_rows == 0:
         return TableDiff(types, older, newer, newer.slice(0, 0))
     place = pc.index_in(newer.column(ID_COLUMN), older.column(ID_COLUMN).combine_chunks())
@@ -111,7 +111,7 @@ def _compared_columns(types: TypePair) -> list[str]:
     return [*_ends(chosen), *(item.column for item in chosen.properties)]
 
 
-def _aligned(types: TypePair, rows: pa.Table) -> pa.Table:
+def aligned(types: TypePair, rows: pa.Table) -> pa.Table:
     """All columns of the pair, sorted by id; a column that a version lacks is null."""
     columns = {}
     numbers = {ROW_ID: pa.uint64(), ROW_ADDRESS: pa.uint64()}

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from omnigraph.history.log import Line
 from omnigraph.history.merged import DIRECTORY as MERGED
-from omnigraph.history.merged import RECORD
+from omnigraph.history.merged import RECORD, read_record
 from omnigraph.model.ulid import born_ms
 from omnigraph.operations.retention import Policy
 from omnigraph.storage.derived import FOLDER as DERIVED
@@ -56,13 +56,18 @@ def drop_litter(root: GraphRoot, name: str) -> None:
 
 
 def _named_records(root: GraphRoot) -> set[str]:
-    """Every record that a commit names, on branches that are gone too while they are there."""
-    named = set()
+    """Every record that a commit names: on a branch, also one that is gone while its manifest is
+    there, or in another record, where a branch that was merged had itself merged others."""
+    named: set[str] = set()
     for branch_id in manifest_ids(root):
         line = Line(root, branch_id)
-        for commit in line.own_commits(line.state.head.sequence):
-            if RECORD in commit.details:
+        waiting = list(line.own_commits(line.state.head.sequence))
+        while waiting:
+            commit = waiting.pop()
+            if RECORD in commit.details and str(commit.details[RECORD]) not in named:
                 named.add(str(commit.details[RECORD]))
+                record = read_record(root, commit)
+                waiting.extend(record.commits if record else ())
     return named
 
 

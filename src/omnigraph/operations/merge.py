@@ -30,22 +30,25 @@ from omnigraph.errors import (
     OmniGraphError,
 )
 from omnigraph.history.ancestry import (
-    MERGED_BRANCH,
-    MERGED_SEQUENCE,
     Place,
     head_of,
     is_first_parent_ancestor,
-    merge_base,
+    merge_bases,
+    own_chain,
+    parent_of,
 )
-from omnigraph.history.log import Line, line_of, walk
+from omnigraph.history.log import Line, walk
 from omnigraph.history.merged import RECORD, MergedRecord
+from omnigraph.history.places import MERGED_BRANCH, MERGED_SEQUENCE
 from omnigraph.history.refs import MAIN, Branch, read_branch
 from omnigraph.history.resolve import head_snapshot
 from omnigraph.model.commit import Commit, CommitKind, Proposal
 from omnigraph.model.conflict import MergeConflict, Side
 from omnigraph.model.texts import check_text
 from omnigraph.operations.context import Context
+from omnigraph.operations.merging.bases import common_state
 from omnigraph.operations.merging.comparing import differ_for, passer_for
+from omnigraph.operations.merging.overlays import State
 from omnigraph.operations.merging.planning import Counts, MergePlan, plan_merge
 from omnigraph.operations.merging.resolutions import conflict_to_dict, read_resolutions
 from omnigraph.operations.merging.sides import Sides
@@ -104,12 +107,14 @@ class MergeResult:
 
 @dataclass(frozen=True)
 class MergePreview:
-    """What a merge would do."""
+    """What a merge would do. `base_commits` are the newest commits that both branches have: one,
+    or several that are merged first; `base_commit` is the newest of them."""
 
     outcome: Outcome
     source: str
     target: str
     base_commit: str
+    base_commits: tuple[str, ...]
     counts: Mapping[str, Counts]
     conflicts: tuple[MergeConflict, ...]
 
@@ -173,11 +178,12 @@ def preview_merge(
 ) -> MergePreview:
     """What `merge` would do, with every conflict, and nothing written."""
     meeting = _Meeting.of(context, source, into)
-    base = meeting.base.commit.id
+    bases = tuple(place.commit.id for place in meeting.bases)
     if meeting.outcome is Outcome.UP_TO_DATE:
-        return MergePreview(meeting.outcome, source, into, base, {}, ())
+        return MergePreview(meeting.outcome, source, into, bases[0], bases, {}, ())
     plan = _plan(context, meeting, options)
-    return MergePreview(meeting.outcome, source, into, base, plan.counts(), plan.conflicts)
+    counts, conflicts = plan.counts(), plan.conflicts
+    return MergePreview(meeting.outcome, source, into, bases[0], bases, counts, conflicts)
 
 
 def refuse_conflicts(plan: MergePlan, what: str) -> None:
@@ -223,7 +229,7 @@ class _Meeting:
     source: Branch
     ours: Place
     theirs: Place
-    base: Place
+    bases: tuple[Place, ...]
     outcome: Outcome
 
     @staticmethod
@@ -233,14 +239,14 @@ class _Meeting:
             raise InvalidArgumentError("A branch cannot be merged into itself.")
         target, other = read_branch(root, into), read_branch(root, source)
         ours, theirs = head_of(Line(root, target.id)), head_of(Line(root, other.id))
-        base = merge_base(root, ours, theirs)
-        if base.commit.id == theirs.commit.id:
+        bases = tuple(merge_bases(root, [ours], [theirs]))
+        if bases[0].commit.id == theirs.commit.id:
             outcome = Outcome.UP_TO_DATE
         elif is_first_parent_ancestor(root, ours.commit, theirs):
             outcome = Outcome.FAST_FORWARD
         else:
             outcome = Outcome.MERGED
-        return _Meeting(target, other, ours, theirs, base, outcome)
+        return _Meeting(target, other, ours, theirs, bases, outcome)
 
 
 def _merge_once(context: Context, meeting: _Meeting, options: MergeOptions) -> Commit:
@@ -260,14 +266,15 @@ def _plan(context: Context, meeting: _Meeting, options: MergeOptions) -> MergePl
     root, into = context.root, meeting.target.name
     assert meeting.ours.line is not None
     assert meeting.theirs.line is not None
+    differ = differ_for(options.engine, options.spark)
     sides = Sides.of(
         root,
-        meeting.base.snapshot(root, into),
-        head_snapshot(root, into, meeting.ours.line),
-        head_snapshot(root, meeting.source.name, meeting.theirs.line),
+        common_state(root, meeting.bases, into, differ),
+        State(head_snapshot(root, into, meeting.ours.line)),
+        State(head_snapshot(root, meeting.source.name, meeting.theirs.line)),
         meeting.target.id,
         may_adopt=True,
-        differ=differ_for(options.engine, options.spark),
+        differ=differ,
         passer=passer_for(options.engine, options.spark),
     )
     return plan_merge(sides, with_resolutions(options, sides))
@@ -302,14 +309,18 @@ def _publish(context: Context, meeting: _Meeting, plan: MergePlan, message: str)
 
 
 def _record(context: Context, meeting: _Meeting) -> MergedRecord:
-    """The source's commits since the branches last agreed."""
+    """The source's commits that the target does not have, as far as first parents lead."""
     root, source = context.root, meeting.source
-    since = meeting.base.commit.created_at_us
-    new = list(takewhile(lambda commit: commit.created_at_us > since, walk(root, source.id)))
-    below = new[-1].sequence - 1
-    line = line_of(root, source.id, below)
+    chain = own_chain(root, meeting.theirs, meeting.ours)
+    below = parent_of(root, chain[0])
+    assert below is not None
+    assert below.line is not None
     return MergedRecord(
-        source.id, line.branch_id, below, line.tables_after(below), tuple(reversed(new))
+        source.id,
+        below.line.branch_id,
+        below.commit.sequence,
+        below.tables(),
+        tuple(place.commit for place in chain),
     )
 
 

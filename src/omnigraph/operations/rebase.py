@@ -1,27 +1,34 @@
 """Rebasing a branch: its own commits again, on top of another branch's head.
 
+A branch's own commits are those on its chain of first parents that the other branch does not have.
+Each is applied as if the branch so far was a merge of the other one's head and the commit's parent.
+So of a merge commit only that is applied which neither of them has: what was merged from elsewhere,
+and what somebody decided.
+
 Guarantees: the branch is the old one or the rebased one, never something between; each commit
 keeps its author and message; a commit whose change is already there is left out. When a commit
-does not fit, nothing has changed.
+does not fit, nothing has changed. Where cleanup has given up the states between the commits, their
+changes are applied together, as one commit: that needs no more than a merge does.
 Deliberately absent: rewriting main; rebase the branch onto it, then merge.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
 from omnigraph import progress
 from omnigraph.commit import branches
-from omnigraph.errors import InvalidArgumentError, OmniGraphError
-from omnigraph.history.ancestry import Place, head_of, merge_base
-from omnigraph.history.log import Line, walk
+from omnigraph.errors import HistoryReclaimedError, InvalidArgumentError, OmniGraphError
+from omnigraph.history.ancestry import Place, head_of, merge_bases, own_chain
+from omnigraph.history.log import Line
 from omnigraph.history.refs import HIDDEN, MAIN, Branch, read_branch
 from omnigraph.model.commit import Commit, CommitKind
 from omnigraph.model.ulid import new_ulid
 from omnigraph.operations.context import Context
 from omnigraph.operations.merge import DEFAULT, MergeOptions
-from omnigraph.operations.revert import apply_change, change_at
+from omnigraph.operations.revert import Change, apply_change, change_at
+from omnigraph.storage.reading import check_readable
 from omnigraph.storage.root import GraphRoot
 
 
@@ -47,13 +54,13 @@ def rebase(
         raise InvalidArgumentError("A branch cannot be rebased onto itself.")
     old, ground = read_branch(root, branch), Line(root, read_branch(root, onto).id)
     head = head_of(Line(root, old.id))
-    base = merge_base(root, head_of(ground), head)
-    if base.commit.id == ground.state.head.id:
+    bases = merge_bases(root, [head_of(ground)], [head])
+    if bases[0].commit.id == ground.state.head.id:
         return Rebased(old, onto, moved=False)
     name = f"{HIDDEN}rebase-{new_ulid().lower()}"
     fresh = branches.begin_branch(root, name, ground, ground.state.head.sequence, context.actor)
     try:
-        made = tuple(_replay(context, name, _own(root, old, base.commit), options))
+        made = tuple(_replay(context, name, _own(root, head, ground, bases), options))
         replaced = branches.replace_branch(root, branch, fresh, head.commit.id, context.actor)
     except BaseException:  # whoever stops it by Ctrl-C wants no half-made branch either
         _give_up(root, name, context.actor)
@@ -61,30 +68,54 @@ def rebase(
     return Rebased(replaced, onto, True, made)
 
 
-def _own(root: GraphRoot, branch: Branch, base: Commit) -> list[Place]:
-    """The branch's commits since the base, oldest first."""
-    line = Line(root, branch.id)
-    since = base.created_at_us
-    new = takewhile(lambda commit: commit.created_at_us > since, walk(root, branch.id))
-    return [Place(commit, _line_of(root, line, commit.sequence)) for commit in new][::-1]
+@dataclass(frozen=True)
+class _Own:
+    """One commit to make: the change, and whose it is. Without a message, the commit's own."""
+
+    change: Change
+    actor: str | None
+    message: str = ""
 
 
-def _line_of(root: GraphRoot, line: Line, sequence: int) -> Line:
-    while line.state.fork is not None and sequence <= line.state.fork.sequence:
-        line = Line(root, line.state.fork.branch_id)
-    return line
+def _own(root: GraphRoot, head: Place, ground: Line, bases: Sequence[Place]) -> list[_Own]:
+    """What the branch did since it parted from the other one, oldest first."""
+    onto = head_of(ground)
+    own = [_one(root, place, onto) for place in own_chain(root, head, onto)]
+    if len(own) < 2 or all(_is_readable(root, each.change) for each in own):
+        return own
+    actors = {each.actor for each in own}
+    messages = [each.change.of.message for each in own if each.change.of.message]
+    change = Change(head.commit, tuple(bases), head)
+    return [_Own(change, actors.pop() if len(actors) == 1 else None, "\n".join(messages))]
 
 
-def _replay(
-    context: Context, name: str, places: list[Place], options: MergeOptions
-) -> list[Commit]:
+def _one(root: GraphRoot, place: Place, onto: Place) -> _Own:
+    commit = place.commit
+    # What recovery finished for somebody is still that person's.
+    actor = str(commit.details.get("original_actor", commit.actor))
+    change = change_at(root, place)
+    if len(commit.parents) > 1:
+        start = merge_bases(root, [onto, *change.start], [place])
+        change = Change(commit, tuple(start), place)
+    return _Own(change, actor)
+
+
+def _is_readable(root: GraphRoot, change: Change) -> bool:
+    try:
+        for place in (*change.start, change.end):
+            for version in place.tables().values():
+                check_readable(root.location, version)
+    except HistoryReclaimedError:
+        return False
+    return True
+
+
+def _replay(context: Context, name: str, own: list[_Own], options: MergeOptions) -> list[Commit]:
     made = []
-    for place in progress.each("rebase", places):
-        # What recovery finished for somebody is still that person's.
-        named = place.commit.details.get("original_actor", place.commit.actor)
-        author = replace(context, actor=str(named))
-        change = change_at(context, place)
-        applied = apply_change(author, name, change, CommitKind.CHERRY_PICK, options)
+    for each in progress.each("rebase", own):
+        author = replace(context, actor=each.actor or context.actor)
+        how = replace(options, message=options.message or each.message)
+        applied = apply_change(author, name, each.change, CommitKind.CHERRY_PICK, how)
         if applied.commit is not None:
             made.append(applied.commit)
     return made

@@ -2,8 +2,8 @@
 
 A state of a branch is kept while it is among the newest `keep` commits, or was the branch's head at
 any time within `older_than` (and, for readers that are still at work, within `grace`). The newest
-state is always kept; so are tags, the states at which branches began or were last merged (a later
-merge compares with them), and whatever a pending recovery names.
+state is always kept; so are tags, the states at which branches began, every state that a later
+merge or rebase between any two branches compares with, and whatever a pending recovery names.
 
 Guarantees: reads only; a version that is not reported here can be removed without anybody noticing
 but those who ask for a state that the policy gives up.
@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from omnigraph.commit import journal
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.history.ancestry import head_of, merge_base
-from omnigraph.history.log import Line, lines
-from omnigraph.history.refs import MAIN, Branch, list_branches, list_tags
+from omnigraph.history.ancestry import Place, head_of, junctions
+from omnigraph.history.log import Line, commit_at, lines
+from omnigraph.history.refs import Branch, list_branches, list_tags
 from omnigraph.history.rows import whole_commit
 from omnigraph.model.commit import Commit
 from omnigraph.model.snapshot import TableVersion
@@ -90,6 +90,7 @@ def needs_of(root: GraphRoot, policy: Policy, now_us: int | None = None) -> Need
     branches = list_branches(root)
     for branch in branches:
         _keep_branch(root, branch, policy, now, needs)
+    _keep_bases(root, branches, needs)
     for tag in list_tags(root):
         line = Line(root, tag.branch_id)
         needs.add(line.tables_after(tag.sequence).values())
@@ -104,12 +105,19 @@ def _keep_branch(root: GraphRoot, branch: Branch, policy: Policy, now: int, need
         if owner_of(version) == branch.id:
             needs.heads.setdefault((version.path, version.fork), version.version)
     needs.add(_kept_states(root, branch.id, policy, now))
-    if line.state.fork is None:
-        return
-    needs.add(line.tables_after(line.state.fork.sequence).values())
-    for other in {MAIN, line.state.fork.branch_id}:
-        base = merge_base(root, head_of(line), head_of(Line(root, other)))
-        needs.add(base.tables().values())
+    if line.state.fork is not None:
+        needs.add(line.tables_after(line.state.fork.sequence).values())
+
+
+def _keep_bases(root: GraphRoot, branches: Sequence[Branch], needs: Needs) -> None:
+    """What merges and rebases between any branches, and branches that begin at tags, compare
+    with."""
+    heads = [head_of(Line(root, branch.id)) for branch in branches]
+    for tag in list_tags(root):
+        line = Line(root, tag.branch_id)
+        heads.append(Place(commit_at(line, tag.sequence), line))
+    for place in junctions(root, heads):
+        needs.add(place.tables().values())
 
 
 def _kept_states(

@@ -29,24 +29,29 @@ from omnigraph.operations.merge import (
     refuse_conflicts,
     with_resolutions,
 )
+from omnigraph.operations.merging.bases import common_state
+from omnigraph.operations.merging.overlays import State
 from omnigraph.operations.merging.planning import MergePlan, plan_merge
 from omnigraph.operations.merging.sides import Sides
 from omnigraph.operations.merging.staging import dropped_tables, fences, stage_plan
+from omnigraph.storage.root import GraphRoot
 
 _VERBS = {CommitKind.REVERT: "Revert", CommitKind.CHERRY_PICK: "Cherry-pick"}
 
 
 @dataclass(frozen=True)
 class Change:
-    """What to apply: the way from one state to another, and which rows of it count."""
+    """What to apply: the way from one state to another, and which rows of it count. It begins at
+    one commit, or at what several have in common (`merging.bases`)."""
 
     of: Commit
-    start: Place
+    start: tuple[Place, ...]
     end: Place
     only: Ids | None = None
 
     def reversed(self) -> Change:
-        return Change(self.of, self.end, self.start, self.only)
+        (start,) = self.start
+        return Change(self.of, (self.end,), start, self.only)
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ def revert(
             f"Commit {change.of.id} is not part of the branch {branch!r}.",
             hint="Name a commit that `omnigraph commit list` shows for the branch.",
         )
-    if change.start.commit.schema_hash != change.end.commit.schema_hash:
+    if change.start[0].commit.schema_hash != change.end.commit.schema_hash:
         raise InvalidArgumentError(
             f"Commit {change.of.id} changed the schema, which a revert cannot undo.",
             hint="Apply the schema that you want with `omnigraph schema apply`.",
@@ -108,17 +113,17 @@ def is_nothing(plan: MergePlan) -> bool:
     return same_schema and all(step.is_kept for step in plan.steps.values())
 
 
-def change_at(context: Context, place: Place) -> Change:
+def change_at(root: GraphRoot, place: Place) -> Change:
     """What a commit did."""
-    found = change_of(context.root, place)
+    found = change_of(root, place)
     if found.before is None:
         raise InvalidArgumentError("The first commit of a graph has no change to apply.")
-    return Change(place.commit, found.before, found.after, found.only)
+    return Change(place.commit, (found.before,), found.after, found.only)
 
 
 def _change(context: Context, commit: str, branch: str) -> Change:
     line, found = find_commit(context.root, commit, branch)
-    return change_at(context, Place(found, line))
+    return change_at(context.root, Place(found, line))
 
 
 def _plan(context: Context, branch: str, change: Change, options: MergeOptions) -> MergePlan:
@@ -126,9 +131,9 @@ def _plan(context: Context, branch: str, change: Change, options: MergeOptions) 
     branch_id = read_branch(root, branch).id
     sides = Sides.of(
         root,
-        change.start.snapshot(root, branch),
-        head_snapshot(root, branch, Line(root, branch_id)),
-        change.end.snapshot(root, branch),
+        common_state(root, change.start, branch),
+        State(head_snapshot(root, branch, Line(root, branch_id))),
+        State(change.end.snapshot(root, branch)),
         branch_id,
         may_adopt=False,
         only=change.only,

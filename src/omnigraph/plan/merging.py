@@ -7,13 +7,15 @@ combined.
 
 Guarantees: only entities that both sides changed are looked at one by one; the cost follows the
 changes. Merging is symmetric in content: swapping the sides gives the same rows and conflicts.
+Where the branches share several last states, these are combined into one base first. What they
+disagree about has no value in that base (it is contested): there the sides agree or clash.
 Deliberately absent: constraints across entities; they are checked on the merged result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -27,6 +29,9 @@ from omnigraph.model.references import address_of
 from omnigraph.model.temporal import python_rows
 
 Row = dict[str, Any]
+# Columns without a value in the base, by entity; no columns: the entity as a whole.
+Contested = Mapping[str, frozenset[str]]
+_WHOLE: frozenset[str] = frozenset()
 
 
 class Granularity(StrEnum):
@@ -53,12 +58,14 @@ class Resolution:
 @dataclass(frozen=True)
 class MergedTable:
     """What to do to the side that is built on: rows to put in, ids to take out. Conflicts leave
-    it as it is. `mixed` are the ids of rows that neither side has like this."""
+    it as it is. `mixed` are the ids of rows that neither side has like this, `contested` what the
+    sides clash about, also where a strategy decides."""
 
     upserts: pa.Table
     deletes: tuple[str, ...]
     conflicts: tuple[MergeConflict, ...]
     mixed: frozenset[str]
+    contested: Contested = field(default_factory=dict)
 
 
 def merge_table(
@@ -70,15 +77,16 @@ def merge_table(
     strategy: Side | None = None,
     resolutions: Mapping[str, Resolution] | None = None,
     onto: Side = Side.OURS,
+    contested: Contested | None = None,
 ) -> MergedTable:
     """Combine the two sides. `strategy` decides what would be a conflict; `resolutions` decide
-    for single entities and come first."""
-    decided = resolutions or {}
+    for single entities and come first. `contested`: what has no value in the base."""
+    decided, loose = resolutions or {}, contested or {}
     mine, others = _touched(ours), _touched(theirs)
-    asked = pa.array(list(decided), pa.string())
+    asked = pa.array(dict.fromkeys([*decided, *loose]), pa.string())
     both = pa.concat_arrays([_within(mine, others), _within(asked, mine), _within(asked, others)])
     both = both.unique().sort()
-    settle = _Settler(table, granularity, strategy, decided, onto)
+    settle = _Settler(table, granularity, strategy, decided, onto, loose)
     outcome = settle.all(_pairs(ours, theirs, mine, others, both))
     incoming = theirs if onto is Side.OURS else ours
     deleted = _without(_without(_ids(incoming.before), _ids(incoming.after)), both)
@@ -88,6 +96,7 @@ def merge_table(
         deletes=tuple(sorted({*deleted.to_pylist(), *outcome.deletes})),
         conflicts=tuple(outcome.conflicts),
         mixed=frozenset(row[ID_COLUMN] for row in outcome.rows),
+        contested=outcome.contested,
     )
 
 
@@ -106,6 +115,7 @@ class _Outcome:
         self.rows: list[Row] = []
         self.deletes: list[str] = []
         self.conflicts: list[MergeConflict] = []
+        self.contested: dict[str, frozenset[str]] = {}
 
 
 class _Settler:
@@ -118,8 +128,10 @@ class _Settler:
         strategy: Side | None,
         resolutions: Mapping[str, Resolution],
         onto: Side,
+        contested: Contested,
     ) -> None:
         self._onto = onto
+        self._contested = contested
         self._table = table
         self._granularity = granularity
         self._strategy = strategy
@@ -140,10 +152,13 @@ class _Settler:
         if same_row(pair.ours, pair.theirs):
             return  # both did the same
         for changed, other in ((pair.ours, pair.theirs), (pair.theirs, pair.ours)):
-            if same_row(other, pair.base):  # written anew without a difference
+            # Written anew without a difference. To what is contested nothing is the same.
+            if pair.id not in self._contested and same_row(other, pair.base):
                 self._take(pair, changed, outcome)
                 return
         merged, clashes = self._combine(pair)
+        if clashes:
+            outcome.contested[pair.id] = _WHOLE if merged is None else frozenset(clashes)
         if not clashes:
             self._take(pair, merged, outcome)
         elif self._strategy is Side.THEIRS:
@@ -154,31 +169,39 @@ class _Settler:
             outcome.conflicts.append(self._conflict(pair, clashes))
 
     def _combine(self, pair: _Pair) -> tuple[Row | None, tuple[str, ...]]:
-        """The combined row, or the columns on which the sides clash (all, if one deleted it)."""
-        if pair.base is None or pair.ours is None or pair.theirs is None:
+        """The combined row, and the columns on which the sides clash. Without a row they clash as
+        a whole: one side deleted it, or the base says nothing about it."""
+        loose = self._contested.get(pair.id)
+        if pair.base is None or pair.ours is None or pair.theirs is None or loose == _WHOLE:
             return None, tuple(self._differing(pair.ours or {}, pair.theirs or {}))
         if self._granularity is Granularity.ENTITY:
             return None, tuple(self._differing(pair.ours, pair.theirs))
         merged, clashes = dict(pair.ours), []
         for column, value in pair.theirs.items():
             was, is_ours = pair.base[column], pair.ours[column]
-            if same(value, was) or same(value, is_ours):
+            if same(value, is_ours):
                 continue
-            if same(is_ours, was):
+            if loose is not None and column in loose:
+                clashes.append(column)
+            elif same(is_ours, was):
                 merged[column] = value
-            else:
+            elif not same(value, was):
                 clashes.append(column)
         return merged, tuple(clashes)
 
     def _prefer(self, pair: _Pair, side: Side) -> Row | None:
         """One side wins where they clash; what does not clash is still combined."""
         chosen, other = (pair.ours, pair.theirs) if side is Side.OURS else (pair.theirs, pair.ours)
-        if chosen is None or other is None or pair.base is None:
+        loose = self._contested.get(pair.id)
+        if chosen is None or other is None or pair.base is None or loose == _WHOLE:
             return chosen
         if self._granularity is Granularity.ENTITY:
             return chosen
+        keeps = loose or _WHOLE
         return {
-            column: other[column] if same(value, pair.base[column]) else value
+            column: value
+            if column in keeps or not same(value, pair.base[column])
+            else other[column]
             for column, value in chosen.items()
         }
 
@@ -204,7 +227,7 @@ class _Settler:
         return [name for name in columns if not same(ours.get(name), theirs.get(name))]
 
     def _conflict(self, pair: _Pair, columns: tuple[str, ...]) -> MergeConflict:
-        kind = _kind(pair)
+        kind = _kind(pair, pair.id in self._contested)
         names = tuple(self._names.get(column, column) for column in columns)
         return MergeConflict(
             kind=kind,
@@ -213,10 +236,17 @@ class _Settler:
             entity_id=pair.id,
             message=_message(kind, self._table.name, pair.id, names),
             properties=names if kind is not ConflictKind.DELETE_VS_UPDATE else (),
-            base=self._image(pair.base),
+            base=self._image(self._known(pair)),
             ours=self._image(pair.ours),
             theirs=self._image(pair.theirs),
         )
+
+    def _known(self, pair: _Pair) -> Row | None:
+        """What the base says about an entity."""
+        loose = self._contested.get(pair.id)
+        if loose is None or pair.base is None:
+            return pair.base
+        return {k: v for k, v in pair.base.items() if k not in loose} if loose else None
 
     def _image(self, row: Row | None) -> Row | None:
         if row is None:
@@ -224,8 +254,8 @@ class _Settler:
         return {self._names.get(key, key): value for key, value in row.items() if key != ID_COLUMN}
 
 
-def _kind(pair: _Pair) -> ConflictKind:
-    if pair.base is None:
+def _kind(pair: _Pair, is_contested: bool) -> ConflictKind:
+    if pair.base is None and not is_contested:
         return ConflictKind.DIVERGENT_INSERT
     if pair.ours is None or pair.theirs is None:
         return ConflictKind.DELETE_VS_UPDATE

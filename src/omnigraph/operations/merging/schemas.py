@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.history.diff import diff_versions
@@ -18,7 +18,10 @@ from omnigraph.lang.pg.steps import Constraint, MigrationPlan, Replacement, Step
 from omnigraph.model.catalog import ID_COLUMN, Property, TableKind
 from omnigraph.model.conflict import ConflictKind, MergeConflict, Side
 from omnigraph.model.equality import same_columns
+from omnigraph.operations.merging.overlays import diff_states
 from omnigraph.operations.merging.sides import Sides, TableType, other
+from omnigraph.plan.checks import default_value
+from omnigraph.plan.columns import combined
 
 
 def schema_conflicts(sides: Sides) -> list[MergeConflict]:
@@ -52,7 +55,7 @@ def _lost_values(sides: Sides, side: Side, plan: MigrationPlan) -> Iterator[Merg
         if step.kind is not StepKind.DROP_PROPERTY or table is None:
             continue
         dropped = next(item for item in table.properties if item.id == step.property_id)
-        changed = _updated_in(_diff(sides, other(side), table), dropped)
+        changed = _set_in(_diff(sides, other(side), table), dropped)
         if changed:
             text = (
                 f"{side} dropped {table.name}.{dropped.name}, and {other(side)} set it on "
@@ -80,23 +83,31 @@ def _constraint(step: Step) -> str | None:
 
 def _diff(sides: Sides, side: Side, table: TableType) -> TableDiff:
     """What a side changed, in the columns that the base knew."""
-    old, new = sides.base.table(table.id), sides.version(side, table.id)
     known = sides.snapshot(side).catalog.table(table.id)
-    if known is None or not sides.changed(side, table.id):
-        new = old
-    return diff_versions(sides.root, TypePair.both(table), old, new)
+    is_changed = known is not None and sides.changed(side, table.id)
+    new = sides.state(side) if is_changed else sides.common
+    return diff_states(sides.root, diff_versions, TypePair.both(table), sides.common, new)
 
 
-def _updated_in(diff: TableDiff, item: Property) -> list[str]:
-    """The entities that have another value of a property than before."""
-    ids = diff.after.column(ID_COLUMN)
-    place = pc.index_in(diff.before.column(ID_COLUMN), value_set=ids.combine_chunks())
-    there = pc.is_valid(place)
-    before = diff.before.filter(there)
-    after = diff.after.take(place.filter(there))
-    differs = ~same_columns(before.column(item.column), after.column(item.column))
-    chosen: list[str] = before.column(ID_COLUMN).take(np.flatnonzero(differs)).to_pylist()
-    return chosen
+def _set_in(diff: TableDiff, item: Property) -> list[str]:
+    """The entities that a side gave a value of a property: updated ones that have another than
+    before, and inserted ones that have one. The default does not count: rows get it by
+    themselves."""
+    place = combined(pc.index_in(diff.after.column(ID_COLUMN), value_set=_ids(diff.before)))
+    new, updated = diff.after.filter(pc.is_null(place)), diff.after.filter(pc.is_valid(place))
+    before = diff.before.take(place.drop_null()).column(item.column)
+    changed = ~same_columns(before, updated.column(item.column))
+    values = new.column(item.column)
+    given = values.is_valid().to_numpy()
+    if item.has_default:
+        default = pa.scalar(default_value(item), values.type)
+        given &= ~same_columns(pa.chunked_array([pa.repeat(default, new.num_rows)]), values)
+    chosen = [updated.filter(pa.array(changed)), new.filter(pa.array(given))]
+    return sorted(id_ for rows in chosen for id_ in rows.column(ID_COLUMN).to_pylist())
+
+
+def _ids(rows: pa.Table) -> pa.Array:
+    return combined(rows.column(ID_COLUMN))
 
 
 def _conflict(kind: TableKind, name: str, message: str, item: str | None = None) -> MergeConflict:

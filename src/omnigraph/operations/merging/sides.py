@@ -1,4 +1,4 @@
-"""The three snapshots of a merge, and what each side changed since the base.
+"""The three states of a merge, and what each side changed since the base.
 
 Guarantees: a table is compared at most once per side, and only when somebody asks.
 Deliberately absent: combining.
@@ -6,8 +6,9 @@ Deliberately absent: combining.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyarrow as pa
@@ -23,6 +24,8 @@ from omnigraph.model.catalog import EdgeType, NodeType, Property
 from omnigraph.model.conflict import Side
 from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.operations.merging.backfills import without_backfills
+from omnigraph.operations.merging.overlays import State, diff_states
+from omnigraph.plan.merging import Contested
 from omnigraph.storage.lines import owner_of
 from omnigraph.storage.root import GraphRoot
 
@@ -39,9 +42,8 @@ class Sides:
     says that it may take versions of their tables over as they are."""
 
     root: GraphRoot
-    base: Snapshot
-    ours: Snapshot
-    theirs: Snapshot
+    common: State
+    states: Mapping[Side, State]
     branch_id: str
     may_adopt: bool
     schema: MergedSchema
@@ -54,9 +56,9 @@ class Sides:
     @staticmethod
     def of(
         root: GraphRoot,
-        base: Snapshot,
-        ours: Snapshot,
-        theirs: Snapshot,
+        base: State,
+        ours: State,
+        theirs: State,
         branch_id: str,
         *,
         may_adopt: bool,
@@ -64,25 +66,51 @@ class Sides:
         differ: Differ = diff_versions,
         passer: Passer = pass_here,
     ) -> Sides:
-        schema = merge_schemas(base.catalog, ours.catalog, theirs.catalog)
-        return Sides(root, base, ours, theirs, branch_id, may_adopt, schema, only, differ, passer)
+        catalogs = (state.snapshot.catalog for state in (base, ours, theirs))
+        states = {Side.OURS: ours, Side.THEIRS: theirs}
+        schema = merge_schemas(*catalogs)
+        if base.clashes or ours.clashes:
+            schema = replace(schema, clashes=(*base.clashes, *ours.clashes))
+        return Sides(root, base, states, branch_id, may_adopt, schema, only, differ, passer)
+
+    @property
+    def base(self) -> Snapshot:
+        return self.common.snapshot
+
+    @property
+    def ours(self) -> Snapshot:
+        return self.snapshot(Side.OURS)
+
+    @property
+    def theirs(self) -> Snapshot:
+        return self.snapshot(Side.THEIRS)
+
+    def state(self, side: Side) -> State:
+        return self.states[side]
 
     def snapshot(self, side: Side) -> Snapshot:
-        return self.ours if side is Side.OURS else self.theirs
+        return self.states[side].snapshot
+
+    def contested(self, table_id: int) -> Contested:
+        """What the base does not say about a table."""
+        return self.common.overlay(table_id).contested
 
     def version(self, side: Side, table_id: int) -> TableVersion | None:
         return self.snapshot(side).table(table_id)
 
     def changed(self, side: Side, table_id: int) -> bool:
         """Whether a side may have changed rows of a table, as far as its versions tell."""
+        overlays = (self.common.overlay(table_id), self.state(side).overlay(table_id))
+        if not all(overlay.is_empty for overlay in overlays):
+            return True
         return not same_content(self.base.table(table_id), self.version(side, table_id))
 
     def diff(self, side: Side, table: TableType) -> TableDiff:
         """What a side changed, in the columns of the merged type."""
         key = (side, table.id)
         if key not in self._diffs:
-            old, new = self.base.table(table.id), self.version(side, table.id)
-            found = self.differ(self.root, TypePair.both(table), old, new)
+            types = TypePair.both(table)
+            found = diff_states(self.root, self.differ, types, self.common, self.state(side))
             found = without_backfills(found, self._added(side, table))
             if self.only is not None and side is Side.THEIRS:
                 found = restrict(found, self.only.get(table.id, frozenset()))

@@ -21,14 +21,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph import progress
-from omnigraph.history.images import TableDiff
+from omnigraph.history.images import TableDiff, TypePair
 from omnigraph.model.catalog import ID_COLUMN, Property
 from omnigraph.model.conflict import MergeConflict, Side
 from omnigraph.model.snapshot import TableVersion
+from omnigraph.operations.merging.overlays import state_rows
 from omnigraph.operations.merging.sides import Sides, TableType, other
 from omnigraph.plan.checks import default_value, logical_schema
 from omnigraph.plan.deltas import TableDelta, no_rows
-from omnigraph.plan.merging import ChangedRows, Granularity, MergedTable, Resolution, merge_table
+from omnigraph.plan.merging import (
+    ChangedRows,
+    Contested,
+    Granularity,
+    MergedTable,
+    Resolution,
+    merge_table,
+)
 from omnigraph.storage.deltas import (
     ROW_ADDRESS,
     ROW_ID,
@@ -64,7 +72,8 @@ class TableStep:
     """What becomes of one table: `ground` is the side that it builds on, `delta` what is done to
     it. `inserted` are the rows of the delta that are new there, `mixed` the ids of rows that
     neither side has like this. `added` are properties that the ground has no columns for;
-    `widened` says that it has some in a narrower type, and must be written anew."""
+    `widened` says that it has some in a narrower type, and must be written anew. `contested` is
+    what the sides clash about, also where a strategy decided."""
 
     table: TableType
     ground: Side
@@ -74,6 +83,7 @@ class TableStep:
     inserted: int = 0
     added: tuple[Property, ...] = ()
     widened: bool = False
+    contested: Contested = field(default_factory=dict)
 
     @property
     def is_written(self) -> bool:
@@ -119,7 +129,8 @@ def merge_one(sides: Sides, table: TableType, choices: Choices) -> TableStep:
             widened=sides.narrower(Side.OURS, table),
         )
     ground = Side.OURS if ours_fits else Side.THEIRS
-    if may_take and not decided and sides.diff(Side.OURS, table).is_empty:
+    settled = not decided and not sides.contested(table.id)
+    if may_take and settled and sides.diff(Side.OURS, table).is_empty:
         return _untouched(table, Side.THEIRS)
     return _combined(sides, table, choices, decided, ground)
 
@@ -156,7 +167,8 @@ def doomed_rows(step: TableStep, sides: Sides) -> RowIds:
     wanted = pa.concat_arrays([step.delta.ids, step.delta.removed])
     if version is None or len(wanted) == 0:
         return np.empty(0, np.uint64)
-    if base is None or not descends(sides.root, base, version):
+    is_on_disk = sides.common.overlay(step.table.id).is_empty
+    if base is None or not is_on_disk or not descends(sides.root, base, version):
         found = rows_by_id(sides.root, version, wanted.to_pylist(), [ID_COLUMN])
         return row_addresses(sides.root, version, _numbers(found, ROW_ID))
     own = sides.diff(step.ground, step.table)
@@ -198,6 +210,7 @@ def _combined(
         strategy=choices.strategy_of(table.name),
         resolutions=decided,
         onto=ground,
+        contested=sides.contested(table.id),
     )
     own, incoming = (ours, theirs) if ground is Side.OURS else (theirs, ours)
     existing = _existing(own, incoming)
@@ -210,6 +223,7 @@ def _combined(
         merged.conflicts,
         merged.mixed,
         rows.num_rows - (pc.sum(there).as_py() or 0),
+        contested=merged.contested,
     )
 
 
@@ -228,10 +242,9 @@ def _completed(
     columns = {item.column for item in known.properties} if known else set()
     missing = [item for item in table.properties if item.column not in columns]
     rows = merged.upserts
-    version = sides.version(ground, table.id)
     if not missing or rows.num_rows == 0:
         return rows
-    found = _current(sides, version, rows, existing, missing)
+    found = _current(sides, table, ground, rows, existing, missing)
     place = pc.index_in(rows.column(ID_COLUMN), value_set=_ids(found))
     for item in missing:
         at = rows.column_names.index(item.column)
@@ -245,13 +258,17 @@ def _completed(
 
 def _current(
     sides: Sides,
-    version: TableVersion | None,
+    table: TableType,
+    ground: Side,
     rows: pa.Table,
     existing: pa.Array,
     missing: list[Property],
 ) -> pa.Table:
     columns = [ID_COLUMN, *(item.column for item in missing)]
     ids = _ids(rows).filter(pc.is_in(_ids(rows), value_set=existing))
+    version, state = sides.version(ground, table.id), sides.state(ground)
+    if not state.overlay(table.id).is_empty:
+        return state_rows(sides.root, TypePair.both(table), state, ids).select(columns)
     if version is None or len(ids) == 0:
         kinds = {item.column: item.type.to_arrow() for item in missing}
         return pa.schema([(ID_COLUMN, pa.string()), *kinds.items()]).empty_table()
