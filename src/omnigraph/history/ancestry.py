@@ -166,9 +166,10 @@ class _Walk:
                     self._enqueue(parent)
 
     def is_marked(self, marks: int) -> bool:
-        """Whether all commits that wait have these marks; so have all that would follow."""
+        """Whether one child of each commit that waits has these marks; so have all that follow."""
         return all(
-            reduce(or_, self._inherited[commit_id]) & marks == marks for commit_id in self._waiting
+            any(given & marks == marks for given in self._inherited[commit_id])
+            for commit_id in self._waiting
         )
 
     def _enqueue(self, place: Place) -> None:

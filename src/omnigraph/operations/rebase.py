@@ -27,6 +27,7 @@ from omnigraph.model.commit import Commit, CommitKind
 from omnigraph.model.ulid import new_ulid
 from omnigraph.operations.context import Context
 from omnigraph.operations.merge import DEFAULT, MergeOptions
+from omnigraph.operations.merging.bases import places_needed
 from omnigraph.operations.revert import Change, apply_change, change_at
 from omnigraph.storage.reading import check_readable
 from omnigraph.storage.root import GraphRoot
@@ -102,7 +103,7 @@ def _one(root: GraphRoot, place: Place, onto: Place) -> _Own:
 
 def _is_readable(root: GraphRoot, change: Change) -> bool:
     try:
-        for place in (*change.start, change.end):
+        for place in (*places_needed(root, change.start), change.end):
             for version in place.tables().values():
                 check_readable(root.location, version)
     except HistoryReclaimedError:

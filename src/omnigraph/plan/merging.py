@@ -14,7 +14,7 @@ Deliberately absent: constraints across entities; they are checked on the merged
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -78,16 +78,19 @@ def merge_table(
     resolutions: Mapping[str, Resolution] | None = None,
     onto: Side = Side.OURS,
     contested: Contested | None = None,
+    lacking: Mapping[Side, Collection[str]] | None = None,
 ) -> MergedTable:
     """Combine the two sides. `strategy` decides what would be a conflict; `resolutions` decide
-    for single entities and come first. `contested`: what has no value in the base."""
+    for single entities and come first. `contested`: what has no value in the base. `lacking`:
+    columns that a side does not know; it agrees with whatever the other one has there."""
     decided, loose = resolutions or {}, contested or {}
     mine, others = _touched(ours), _touched(theirs)
     asked = pa.array(dict.fromkeys([*decided, *loose]), pa.string())
     both = pa.concat_arrays([_within(mine, others), _within(asked, mine), _within(asked, others)])
     both = both.unique().sort()
     settle = _Settler(table, granularity, strategy, decided, onto, loose)
-    outcome = settle.all(_pairs(ours, theirs, mine, others, both))
+    pairs = _pairs(ours, theirs, mine, others, both)
+    outcome = settle.all([_agreed(pair, lacking or {}) for pair in pairs])
     incoming = theirs if onto is Side.OURS else ours
     deleted = _without(_without(_ids(incoming.before), _ids(incoming.after)), both)
     rows = pa.Table.from_pylist(outcome.rows, schema=incoming.after.schema)
@@ -294,6 +297,16 @@ def _pairs(
         )
         for key in ids.to_pylist()
     ]
+
+
+def _agreed(pair: _Pair, lacking: Mapping[Side, Collection[str]]) -> _Pair:
+    """An entity with the other side's values where a side knows none."""
+    ours, theirs = pair.ours, pair.theirs
+    if ours is None or theirs is None or not any(lacking.values()):
+        return pair
+    to_ours = {column: theirs[column] for column in lacking[Side.OURS]}
+    to_theirs = {column: ours[column] for column in lacking[Side.THEIRS]}
+    return _Pair(pair.id, pair.base, {**ours, **to_ours}, {**theirs, **to_theirs})
 
 
 # Ids stay in Arrow: as Python's texts in sets, those of many rows take ten times the memory.

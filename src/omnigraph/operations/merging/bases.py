@@ -12,7 +12,7 @@ Deliberately absent: constraints. The common state is compared with, never read 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from omnigraph.errors import LimitExceededError
@@ -37,6 +37,18 @@ def common_state(
     return _Merger(root, branch, differ).state(bases, MOST_LEVELS)
 
 
+def places_needed(root: GraphRoot, bases: Sequence[Place]) -> Iterator[Place]:
+    """The commits whose states the common state is made of."""
+    ordered = _ordered(bases)
+    yield from ordered
+    for number, place in enumerate(ordered[1:], 1):
+        yield from places_needed(root, merge_bases(root, ordered[:number], [place]))
+
+
+def _ordered(bases: Sequence[Place]) -> list[Place]:
+    return sorted(bases, key=lambda place: (place.commit.created_at_us, place.commit.id))
+
+
 @dataclass
 class _Merger:
     root: GraphRoot
@@ -58,7 +70,7 @@ class _Merger:
                 limit=MOST_LEVELS,
                 hint="Apply the commits of one branch to the other with `commit cherry-pick`.",
             )
-        ordered = sorted(bases, key=lambda place: (place.commit.created_at_us, place.commit.id))
+        ordered = _ordered(bases)
         state = State(ordered[0].snapshot(self.root, self.branch))
         for number, place in enumerate(ordered[1:], 1):
             lower = self.state(merge_bases(self.root, ordered[:number], [place]), levels - 1)

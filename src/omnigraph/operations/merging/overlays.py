@@ -21,7 +21,7 @@ from omnigraph.history.images import TableDiff, TypePair, aligned, compare, want
 from omnigraph.lang.pg.merge import Clash
 from omnigraph.model.catalog import ID_COLUMN, Property
 from omnigraph.model.snapshot import Snapshot, TableVersion
-from omnigraph.plan.checks import default_value
+from omnigraph.operations.merging.backfills import with_backfills
 from omnigraph.plan.columns import combined
 from omnigraph.plan.deltas import TableDelta
 from omnigraph.plan.merging import Contested
@@ -54,11 +54,7 @@ class TableOverlay:
 
     def over(self, types: TypePair, rows: pa.Table) -> pa.Table:
         """Rows of the table version, aligned to a type, as the state has them."""
-        for item in self.filled:
-            if item.has_default and item.column in rows.column_names:
-                place = rows.column_names.index(item.column)
-                value = pa.scalar(default_value(item), rows.schema.field(place).type)
-                rows = rows.set_column(place, item.column, pa.repeat(value, rows.num_rows))
+        rows = with_backfills(rows, self.filled)
         if self.delta is None:
             return rows
         stays = pc.invert(pc.is_in(rows.column(ID_COLUMN), value_set=self.ids))

@@ -18,7 +18,7 @@ from omnigraph.lang.pg.steps import Constraint, MigrationPlan, Replacement, Step
 from omnigraph.model.catalog import ID_COLUMN, Property, TableKind
 from omnigraph.model.conflict import ConflictKind, MergeConflict, Side
 from omnigraph.model.equality import same_columns
-from omnigraph.operations.merging.overlays import diff_states
+from omnigraph.operations.merging.overlays import diff_states, state_rows
 from omnigraph.operations.merging.sides import Sides, TableType, other
 from omnigraph.plan.checks import default_value
 from omnigraph.plan.columns import combined
@@ -55,7 +55,10 @@ def _lost_values(sides: Sides, side: Side, plan: MigrationPlan) -> Iterator[Merg
         if step.kind is not StepKind.DROP_PROPERTY or table is None:
             continue
         dropped = next(item for item in table.properties if item.id == step.property_id)
+        if not _has(sides, other(side), table, dropped):
+            continue  # both dropped it
         changed = _set_in(_diff(sides, other(side), table), dropped)
+        changed = sorted({*changed, *_contested(sides, other(side), table, dropped)})
         if changed:
             text = (
                 f"{side} dropped {table.name}.{dropped.name}, and {other(side)} set it on "
@@ -81,6 +84,11 @@ def _constraint(step: Step) -> str | None:
     return value.kind if isinstance(value, Constraint) else None
 
 
+def _has(sides: Sides, side: Side, table: TableType, item: Property) -> bool:
+    known = sides.snapshot(side).catalog.table(table.id)
+    return known is not None and any(each.id == item.id for each in known.properties)
+
+
 def _diff(sides: Sides, side: Side, table: TableType) -> TableDiff:
     """What a side changed, in the columns that the base knew."""
     known = sides.snapshot(side).catalog.table(table.id)
@@ -103,7 +111,21 @@ def _set_in(diff: TableDiff, item: Property) -> list[str]:
         default = pa.scalar(default_value(item), values.type)
         given &= ~same_columns(pa.chunked_array([pa.repeat(default, new.num_rows)]), values)
     chosen = [updated.filter(pa.array(changed)), new.filter(pa.array(given))]
-    return sorted(id_ for rows in chosen for id_ in rows.column(ID_COLUMN).to_pylist())
+    return [id_ for rows in chosen for id_ in rows.column(ID_COLUMN).to_pylist()]
+
+
+def _contested(sides: Sides, side: Side, table: TableType, item: Property) -> list[str]:
+    """The entities that have a value of a property of which the base does not know one."""
+    contested = sides.contested(table.id).items()
+    ids = [key for key, columns in contested if not columns or item.column in columns]
+    if not ids:
+        return []
+    state, types = sides.state(side), TypePair.both(table)
+    rows = state_rows(sides.root, types, state, pa.array(ids, pa.string()))
+    found: list[str] = (
+        rows.filter(rows.column(item.column).is_valid()).column(ID_COLUMN).to_pylist()
+    )
+    return found
 
 
 def _ids(rows: pa.Table) -> pa.Array:

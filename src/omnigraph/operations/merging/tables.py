@@ -25,9 +25,10 @@ from omnigraph.history.images import TableDiff, TypePair
 from omnigraph.model.catalog import ID_COLUMN, Property
 from omnigraph.model.conflict import MergeConflict, Side
 from omnigraph.model.snapshot import TableVersion
+from omnigraph.operations.merging.backfills import backfilled
 from omnigraph.operations.merging.overlays import state_rows
 from omnigraph.operations.merging.sides import Sides, TableType, other
-from omnigraph.plan.checks import default_value, logical_schema
+from omnigraph.plan.checks import logical_schema
 from omnigraph.plan.deltas import TableDelta, no_rows
 from omnigraph.plan.merging import (
     ChangedRows,
@@ -98,7 +99,7 @@ class TableStep:
     @property
     def fills(self) -> dict[str, Any]:
         """What existing rows get in the columns that are added, where that is not null."""
-        return {item.column: default_value(item) for item in self.added if item.has_default}
+        return backfilled(self.added)
 
     @property
     def is_kept(self) -> bool:
@@ -211,6 +212,10 @@ def _combined(
         resolutions=decided,
         onto=ground,
         contested=sides.contested(table.id),
+        lacking={
+            side: [item.column for item in sides.lacking(side, table)]
+            for side in (Side.OURS, Side.THEIRS)
+        },
     )
     own, incoming = (ours, theirs) if ground is Side.OURS else (theirs, ours)
     existing = _existing(own, incoming)
@@ -246,11 +251,12 @@ def _completed(
         return rows
     found = _current(sides, table, ground, rows, existing, missing)
     place = pc.index_in(rows.column(ID_COLUMN), value_set=_ids(found))
+    defaults = backfilled(missing)
     for item in missing:
         at = rows.column_names.index(item.column)
         filled = _plain(found.column(item.column)).take(_plain(place))
-        if item.has_default:
-            default = pa.scalar(default_value(item), filled.type)
+        if item.column in defaults:
+            default = pa.scalar(defaults[item.column], filled.type)
             filled = pc.if_else(pc.is_null(place), default, filled)
         rows = rows.set_column(at, item.column, filled)
     return rows

@@ -1,0 +1,70 @@
+"""Random programs on a few branches: writes, merges in all directions, and what cuts history.
+
+An operation names branches, keys and commits by numbers that are taken modulo what there is, so any
+part of a program is a program.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+Op = tuple[Any, ...]
+LENGTH = 12
+KEYS = ("A:1", "A:2", "B:1")
+VALUES = (1, 2, 3)
+MOST_BRANCHES = 4
+
+_WEIGHTS = {
+    "put": 6,
+    "set": 26,
+    "delete": 10,
+    "branch": 6,
+    "merge": 20,
+    "cross": 8,
+    "unbranch": 5,
+    "cleanup": 7,
+    "rebase": 9,
+    "revert": 5,
+    "pick": 5,
+    "drop": 3,
+    "add": 3,
+}
+
+
+def program(seed: int, length: int = LENGTH) -> list[Op]:
+    chance = random.Random(seed)
+    ops: list[Op] = [
+        ("put", 0, "A:1", {"a": 1, "b": 1}),
+        ("put", 0, "B:1", {"a": 1}),
+        ("branch", 0),
+        ("branch", chance.randrange(2)),
+    ]
+    kinds, weights = list(_WEIGHTS), list(_WEIGHTS.values())
+    while len(ops) < length + 4:
+        ops.extend(_random_ops(chance, chance.choices(kinds, weights)[0]))
+    return ops
+
+
+def _random_ops(chance: random.Random, kind: str) -> Iterator[Op]:
+    one, two, key = chance.randrange(12), chance.randrange(12), chance.choice(KEYS)
+    names = ("a", "b", "c")
+    if kind == "put":
+        yield "put", one, key, {name: chance.choice((None, *VALUES)) for name in names}
+    elif kind == "set":
+        yield "set", one, key, chance.choice(names), chance.choice(VALUES)
+    elif kind == "delete":
+        yield "delete", one, key
+    elif kind == "merge":
+        yield "merge", one, two, chance.choice((None, None, None, "ours", "theirs"))
+    elif kind == "cross":
+        for branch in (one, two):
+            yield "set", branch, chance.choice(KEYS), chance.choice(names), chance.choice(VALUES)
+        yield "cross", one, two, chance.choice((None, "ours", "theirs"))
+    elif kind in ("revert", "pick"):
+        yield kind, one, two, chance.randrange(4)
+    elif kind == "rebase":
+        yield "rebase", one, two
+    else:
+        yield kind, one
