@@ -117,9 +117,9 @@ def merge_states(base: State, ours: State, theirs: State, strategy: str | None =
     rows: dict[str, Any] = {}
     clashes = set()
     for key in base.rows.keys() | ours.rows.keys() | theirs.rows.keys():
-        three = [_seen(side, key, properties) for side in (base, ours, theirs)]
-        _agree(three[1], three[2], ours, theirs, properties)
-        row = _decide(*three, strategy) if strategy else _combine(*three)
+        was, mine, other = (_seen(side, key, properties) for side in (base, ours, theirs))
+        _agree(mine, other, ours, theirs, properties)
+        row = _decide(was, mine, other, strategy) if strategy else _combine(was, mine, other)
         if not _knows(row):
             clashes.add(key)
         if row is not None:

@@ -121,7 +121,8 @@ class Universe:
         gone = list(head.properties)[-1]
         kept = {item: identity for item, identity in head.properties.items() if item != gone}
         rows = {key: {i: row[i] for i in kept} for key, row in head.rows.items()}
-        return self._apply(name, State(rows, kept, head.next))
+        self._apply(name, State(rows, kept, head.next))
+        return None
 
     def _add(self, branch: int) -> str | None:
         name = self._named(branch)
@@ -130,7 +131,8 @@ class Universe:
             return "nothing"
         properties = {**head.properties, "c": (head.next, DEFAULT)}
         rows = {key: {**row, "c": DEFAULT} for key, row in head.rows.items()}
-        return self._apply(name, State(rows, properties, head.next + 1))
+        self._apply(name, State(rows, properties, head.next + 1))
+        return None
 
     def _apply(self, name: str, state: State) -> None:
         before = self.world.head(name).state

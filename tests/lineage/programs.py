@@ -30,6 +30,7 @@ _WEIGHTS = {
     "pick": 5,
     "drop": 3,
     "add": 3,
+    "story": 8,
 }
 
 
@@ -66,5 +67,31 @@ def _random_ops(chance: random.Random, kind: str) -> Iterator[Op]:
         yield kind, one, two, chance.randrange(4)
     elif kind == "rebase":
         yield "rebase", one, two
+    elif kind == "story":
+        yield from _story(chance, one, two)
     else:
         yield kind, one
+
+
+def _story(chance: random.Random, one: int, two: int) -> Iterator[Op]:
+    """Two branches write and one takes the other in. Then the branch goes on top of the other one,
+    or is merged on and deleted, so that later merges must know what lies below."""
+    yield from _write(chance, one)
+    yield from _write(chance, two)
+    yield "merge", two, one, chance.choice((None, "ours", "theirs"))
+    yield from _write(chance, two)
+    if chance.random() < 0.5:
+        yield "rebase", one, two
+        return
+    yield "merge", one, two, "theirs"
+    yield "unbranch", one
+    yield "cleanup", 0
+    yield from _write(chance, two)
+
+
+def _write(chance: random.Random, branch: int) -> Iterator[Op]:
+    key = chance.choice(KEYS)
+    if chance.random() < 0.3:
+        yield "delete", branch, key
+    else:
+        yield "set", branch, key, chance.choice(("a", "b")), chance.choice(VALUES)

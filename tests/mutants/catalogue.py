@@ -14,21 +14,33 @@ from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow.compute as pc
+
 from omnigraph import arguments
 from omnigraph.commit import audit, branches, checks, decide, door, genesis, journal, recovery
 from omnigraph.commit.decide import Outcome, TableStatus
 from omnigraph.engines.embedded import integrity, numbering, statements
-from omnigraph.history import places, rows
+from omnigraph.history import ancestry, places, rows
 from omnigraph.history.refs import MAIN_BRANCH, branch_path
 from omnigraph.model.conflict import Side
-from omnigraph.operations import opening, requests, retention, revert, sharing, writing
-from omnigraph.operations.merging import planning, tables
+from omnigraph.operations import (
+    merge,
+    opening,
+    rebase,
+    requests,
+    retention,
+    revert,
+    sharing,
+    writing,
+)
+from omnigraph.operations.merging import bases, planning, schemas, tables
 from omnigraph.plan import constraints, merging
 from omnigraph.storage import derived, hits, incarnation, indexhealth, manifest, scratch, text
 from omnigraph.storage.holder import LockToken
 
-UNIVERSE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES, SEARCHES, TEXTS, DECAY = (
+UNIVERSE, LINEAGE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES, SEARCHES, TEXTS, DECAY = (
     "universe",
+    "history",
     "crash sweep",
     "kill in recovery",
     "isolation",
@@ -187,6 +199,37 @@ def _keep_deleted(*args: Any, **kwargs: Any) -> Any:
 
 
 _MERGE_TABLE = merging.merge_table
+
+
+# Ancestry.
+
+
+def _chain_by_time(root: Any, head: Any, known: Any) -> list[Any]:
+    """The first parents that are younger than the newest common ancestor."""
+    since = ancestry.merge_bases(root, [head], [known]).newest.commit.created_at_us
+    chain, place = [], head
+    while place is not None and place.commit.created_at_us > since:
+        chain.append(place)
+        place = ancestry.parent_of(root, place)
+    return chain[::-1]
+
+
+def _newest_base(root: Any, ours: Any, theirs: Any) -> Any:
+    return ancestry.Bases(ancestry.merge_bases(root, ours, theirs).places[:1])
+
+
+def _bases_with_main(root: Any, heads: Any) -> list[Any]:
+    main, *others = heads
+    return [ancestry.merge_bases(root, [main], [head]).newest for head in others]
+
+
+def _only_updates(diff: Any, item: Any) -> list[str]:
+    was = diff.before.column("id")
+    inside = pc.is_in(diff.after.column("id"), value_set=was.combine_chunks())
+    return _SET_IN(replace(diff, after=diff.after.filter(inside)), item)
+
+
+_SET_IN = schemas._set_in
 
 
 def _unchecked(kind: type[Any]) -> Callable[[], list[Patch]]:
@@ -367,6 +410,30 @@ MUTANTS: dict[str, Mutant] = {
     "merge forgets merges": Mutant(
         "merge", "what was merged before is merged again", UNIVERSE,
         lambda: [(places.Places, "_second_parent", _nothing)],
+    ),
+    "merge with the newest base": Mutant(
+        "merge", "of several common ancestors one is taken, and the others are undone", LINEAGE,
+        lambda: [(merge, "merge_bases", _newest_base)],
+    ),
+    "merge records by time": Mutant(
+        "merge", "commits that are older than the merge base are not recorded", LINEAGE,
+        lambda: [(merge, "own_chain", _chain_by_time)],
+    ),
+    "rebase by time": Mutant(
+        "merge", "own commits that are older than the merge base are left out", LINEAGE,
+        lambda: [(rebase, "own_chain", _chain_by_time)],
+    ),
+    "merge drops inserted values": Mutant(
+        "merge", "new rows lose values of a property that the other side dropped", LINEAGE,
+        lambda: [(schemas, "_set_in", _only_updates)],
+    ),
+    "merge forgets what is contested": Mutant(
+        "merge", "where common ancestors disagree, one of them is taken", LINEAGE,
+        lambda: [(bases, "_united", _constant({}))],
+    ),
+    "cleanup keeps bases with main only": Mutant(
+        "retention", "what other branches have in common is removed", LINEAGE,
+        lambda: [(retention, "junctions", _bases_with_main)],
     ),
     "revert the other way": Mutant(
         "merge", "a revert does again what it should undo", UNIVERSE,

@@ -1,7 +1,8 @@
 """Hunting a mutant: the checks of the harness, one seed after the other, until one notices.
 
-A seed is a universe, a history, a cycle of kills, or the next window of a sweep. What a check says
-is kept, so that a table can tell which check caught which mutant.
+A seed is a universe, a history, a lot of the model's histories, a cycle of kills, or the next
+window of a sweep. What a check says is kept, so that a table can tell which check caught which
+mutant.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ from tests.crash.listtrial import judge
 from tests.crash.nursery import Nursery
 from tests.crash.sweep import AFTER, Stage, sweep_once, sweep_twice
 from tests.decay import Decay
+from tests.lineage import playing as lineage
+from tests.lineage import programs as histories
 from tests.mutants.catalogue import (
     CROWDS,
     DECAY,
     ISOLATION,
     KILLS,
+    LINEAGE,
     MUTANTS,
     RESTORES,
     SEARCHES,
@@ -41,6 +45,8 @@ from tests.universe.programs import program
 MOST_SEEDS = 50
 SEARCHED_STEPS = 14
 DECAY_STEPS = 8
+# So many histories of the model are one seed.
+HISTORIES = 20
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,8 @@ def hunt(name: str, folder: Path, healthy: Nursery, first: int = 1) -> Caught | 
         # A nursery that fails catches nothing.
         nursery.run("look", str(folder / "nowhere")).result()
         check: Check | None = None
-        for seed in _seeds(first if mutant.check in (UNIVERSE, ISOLATION, SEARCHES, DECAY) else 1):
+        ordered = (UNIVERSE, LINEAGE, ISOLATION, SEARCHES, DECAY)
+        for seed in _seeds(first if mutant.check in ordered else 1):
             try:
                 check = check or _CHECKS[mutant.check](mutant, nursery, folder / uuid4().hex)
                 check(seed)
@@ -81,12 +88,24 @@ def _seeds(first: int) -> list[int]:
 @contextmanager
 def _here(mutant: Mutant, name: str) -> Iterator[None]:
     """In checks without children this process works, too; in the others it only looks."""
-    with applied(name if mutant.check in (UNIVERSE, RESTORES, SEARCHES, TEXTS, DECAY) else ""):
+    own = (UNIVERSE, LINEAGE, RESTORES, SEARCHES, TEXTS, DECAY)
+    with applied(name if mutant.check in own else ""):
         yield
 
 
 def _universe(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
     return lambda seed: void(play(program(seed), folder / str(seed), nursery))
+
+
+def _lineage(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
+    folder.mkdir(parents=True)
+    empty = lineage.template(folder)
+
+    def check(seed: int) -> None:
+        for number in range(seed * HISTORIES, (seed + 1) * HISTORIES):
+            lineage.play(histories.program(number), folder / str(number), empty)
+
+    return check
 
 
 def _sweep(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
@@ -137,6 +156,7 @@ def _decay(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
 
 _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     UNIVERSE: _universe,
+    LINEAGE: _lineage,
     SWEEP: _sweep,
     TWICE: _twice,
     ISOLATION: _isolation,

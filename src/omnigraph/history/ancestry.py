@@ -31,6 +31,7 @@ from omnigraph.model.commit import Commit
 from omnigraph.storage.root import GraphRoot
 
 __all__ = [
+    "Bases",
     "Place",
     "head_of",
     "is_first_parent_ancestor",
@@ -40,17 +41,36 @@ __all__ = [
     "parent_of",
 ]
 
-_OURS, _THEIRS, _BELOW = 1, 2, 4
+_NONE, _OURS, _THEIRS, _BELOW = 0, 1, 2, 4
 
 
-def merge_bases(root: GraphRoot, ours: Sequence[Place], theirs: Sequence[Place]) -> list[Place]:
-    """The newest common ancestors of two groups of commits: those that no other common ancestor
-    descends from. Newest first, at least one."""
+@dataclass(frozen=True)
+class Bases:
+    """The newest common ancestors of two groups of commits, newest first. `heads` are commits from
+    which all of them, and all below them, can be found."""
+
+    places: tuple[Place, ...]
+    heads: tuple[Place, ...] = ()
+
+    @property
+    def newest(self) -> Place:
+        return self.places[0]
+
+
+def merge_bases(
+    root: GraphRoot, ours: Sequence[Place], theirs: Sequence[Place], heads: Sequence[Place] = ()
+) -> Bases:
+    """The common ancestors of two groups of commits that no other common ancestor descends from.
+
+    `heads`: where to look for what lies below, if `ours` and `theirs` are not heads of branches. A
+    commit that is stored in a record only does not lead to all its ancestors, but the branches
+    do that it was found from."""
     walk = _Walk(root)
+    walk.start(heads, _NONE)
     walk.start(ours, _OURS)
     walk.start(theirs, _THEIRS)
     bases: list[Place] = []
-    while not walk.is_marked(_BELOW):
+    while not walk.is_over(_BELOW):
         visit = walk.next()
         marks = visit.marks
         if marks & _OURS and marks & _THEIRS and not marks & _BELOW:
@@ -59,7 +79,7 @@ def merge_bases(root: GraphRoot, ours: Sequence[Place], theirs: Sequence[Place])
         walk.follow(visit, marks)
     if not bases:
         raise InvariantViolationError("The two branches have no common ancestor.")
-    return bases
+    return Bases(tuple(bases), tuple(heads) or (*ours, *theirs))
 
 
 def own_chain(root: GraphRoot, head: Place, known: Place) -> list[Place]:
@@ -94,7 +114,7 @@ def junctions(root: GraphRoot, heads: Sequence[Place]) -> list[Place]:
     for number, head in enumerate(heads):
         walk.start([head], 1 << number)
     found: list[Place] = []
-    while not walk.is_marked((1 << count) - 1):
+    while not walk.is_over((1 << count) - 1):
         visit = walk.next()
         marks = visit.marks
         if marks not in visit.inherited:
@@ -165,11 +185,13 @@ class _Walk:
                 if parent is not None:
                     self._enqueue(parent)
 
-    def is_marked(self, marks: int) -> bool:
-        """Whether one child of each commit that waits has these marks; so have all that follow."""
-        return all(
-            any(given & marks == marks for given in self._inherited[commit_id])
-            for commit_id in self._waiting
+    def is_over(self, marks: int) -> bool:
+        """Whether one child of each commit that is marked and was not visited yet has all these
+        marks; so have all commits that follow."""
+        return not self._queue or all(
+            any(given & marks == marks for given in inherited)
+            for inherited in self._inherited.values()
+            if any(inherited)
         )
 
     def _enqueue(self, place: Place) -> None:

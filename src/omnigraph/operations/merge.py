@@ -30,6 +30,7 @@ from omnigraph.errors import (
     OmniGraphError,
 )
 from omnigraph.history.ancestry import (
+    Bases,
     Place,
     head_of,
     is_first_parent_ancestor,
@@ -178,7 +179,7 @@ def preview_merge(
 ) -> MergePreview:
     """What `merge` would do, with every conflict, and nothing written."""
     meeting = _Meeting.of(context, source, into)
-    bases = tuple(place.commit.id for place in meeting.bases)
+    bases = tuple(place.commit.id for place in meeting.bases.places)
     if meeting.outcome is Outcome.UP_TO_DATE:
         return MergePreview(meeting.outcome, source, into, bases[0], bases, {}, ())
     plan = _plan(context, meeting, options)
@@ -229,7 +230,7 @@ class _Meeting:
     source: Branch
     ours: Place
     theirs: Place
-    bases: tuple[Place, ...]
+    bases: Bases
     outcome: Outcome
 
     @staticmethod
@@ -239,8 +240,8 @@ class _Meeting:
             raise InvalidArgumentError("A branch cannot be merged into itself.")
         target, other = read_branch(root, into), read_branch(root, source)
         ours, theirs = head_of(Line(root, target.id)), head_of(Line(root, other.id))
-        bases = tuple(merge_bases(root, [ours], [theirs]))
-        if bases[0].commit.id == theirs.commit.id:
+        bases = merge_bases(root, [ours], [theirs])
+        if bases.newest.commit.id == theirs.commit.id:
             outcome = Outcome.UP_TO_DATE
         elif is_first_parent_ancestor(root, ours.commit, theirs):
             outcome = Outcome.FAST_FORWARD

@@ -14,13 +14,12 @@ Deliberately absent: rewriting main; rebase the branch onto it, then merge.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from omnigraph import progress
 from omnigraph.commit import branches
 from omnigraph.errors import HistoryReclaimedError, InvalidArgumentError, OmniGraphError
-from omnigraph.history.ancestry import Place, head_of, merge_bases, own_chain
+from omnigraph.history.ancestry import Bases, Place, head_of, merge_bases, own_chain
 from omnigraph.history.log import Line
 from omnigraph.history.refs import HIDDEN, MAIN, Branch, read_branch
 from omnigraph.model.commit import Commit, CommitKind
@@ -56,7 +55,7 @@ def rebase(
     old, ground = read_branch(root, branch), Line(root, read_branch(root, onto).id)
     head = head_of(Line(root, old.id))
     bases = merge_bases(root, [head_of(ground)], [head])
-    if bases[0].commit.id == ground.state.head.id:
+    if bases.newest.commit.id == ground.state.head.id:
         return Rebased(old, onto, moved=False)
     name = f"{HIDDEN}rebase-{new_ulid().lower()}"
     fresh = branches.begin_branch(root, name, ground, ground.state.head.sequence, context.actor)
@@ -78,7 +77,7 @@ class _Own:
     message: str = ""
 
 
-def _own(root: GraphRoot, head: Place, ground: Line, bases: Sequence[Place]) -> list[_Own]:
+def _own(root: GraphRoot, head: Place, ground: Line, bases: Bases) -> list[_Own]:
     """What the branch did since it parted from the other one, oldest first."""
     onto = head_of(ground)
     own = [_one(root, place, onto) for place in own_chain(root, head, onto)]
@@ -86,7 +85,7 @@ def _own(root: GraphRoot, head: Place, ground: Line, bases: Sequence[Place]) -> 
         return own
     actors = {each.actor for each in own}
     messages = [each.change.of.message for each in own if each.change.of.message]
-    change = Change(head.commit, tuple(bases), head)
+    change = Change(head.commit, bases, head)
     return [_Own(change, actors.pop() if len(actors) == 1 else None, "\n".join(messages))]
 
 
@@ -96,8 +95,8 @@ def _one(root: GraphRoot, place: Place, onto: Place) -> _Own:
     actor = str(commit.details.get("original_actor", commit.actor))
     change = change_at(root, place)
     if len(commit.parents) > 1:
-        start = merge_bases(root, [onto, *change.start], [place])
-        change = Change(commit, tuple(start), place)
+        start = merge_bases(root, [onto, *change.start.places], [place])
+        change = Change(commit, start, place)
     return _Own(change, actor)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from omnigraph.commit.door import commit as publish
 from omnigraph.commit.genesis import store_schema
 from omnigraph.errors import ConflictError, InvalidArgumentError
-from omnigraph.history.ancestry import Place, head_of, is_first_parent_ancestor
+from omnigraph.history.ancestry import Bases, Place, head_of, is_first_parent_ancestor
 from omnigraph.history.groups import Ids, change_of
 from omnigraph.history.log import Line
 from omnigraph.history.refs import MAIN, read_branch
@@ -45,13 +45,13 @@ class Change:
     one commit, or at what several have in common (`merging.bases`)."""
 
     of: Commit
-    start: tuple[Place, ...]
+    start: Bases
     end: Place
     only: Ids | None = None
 
     def reversed(self) -> Change:
-        (start,) = self.start
-        return Change(self.of, (self.end,), start, self.only)
+        (start,) = self.start.places
+        return Change(self.of, Bases((self.end,)), start, self.only)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def revert(
             f"Commit {change.of.id} is not part of the branch {branch!r}.",
             hint="Name a commit that `omnigraph commit list` shows for the branch.",
         )
-    if change.start[0].commit.schema_hash != change.end.commit.schema_hash:
+    if change.start.newest.commit.schema_hash != change.end.commit.schema_hash:
         raise InvalidArgumentError(
             f"Commit {change.of.id} changed the schema, which a revert cannot undo.",
             hint="Apply the schema that you want with `omnigraph schema apply`.",
@@ -118,7 +118,7 @@ def change_at(root: GraphRoot, place: Place) -> Change:
     found = change_of(root, place)
     if found.before is None:
         raise InvalidArgumentError("The first commit of a graph has no change to apply.")
-    return Change(place.commit, (found.before,), found.after, found.only)
+    return Change(place.commit, Bases((found.before,)), found.after, found.only)
 
 
 def _change(context: Context, commit: str, branch: str) -> Change:

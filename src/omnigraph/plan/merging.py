@@ -15,7 +15,7 @@ Deliberately absent: constraints across entities; they are checked on the merged
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -89,7 +89,7 @@ def merge_table(
     both = pa.concat_arrays([_within(mine, others), _within(asked, mine), _within(asked, others)])
     both = both.unique().sort()
     settle = _Settler(table, granularity, strategy, decided, onto, loose)
-    pairs = _pairs(ours, theirs, mine, others, both)
+    pairs = _pairs(ours, theirs, mine, others, both, onto)
     outcome = settle.all([_agreed(pair, lacking or {}) for pair in pairs])
     incoming = theirs if onto is Side.OURS else ours
     deleted = _without(_without(_ids(incoming.before), _ids(incoming.after)), both)
@@ -105,12 +105,14 @@ def merge_table(
 
 @dataclass(frozen=True)
 class _Pair:
-    """One entity that both sides changed: as it was, and as each side left it."""
+    """One entity that both sides changed: as it was, and as each side left it. `held` is what the
+    side that is built on holds."""
 
     id: str
     base: Row | None
     ours: Row | None
     theirs: Row | None
+    held: Row | None
 
 
 class _Outcome:
@@ -152,8 +154,9 @@ class _Settler:
         if pair.id in self._resolutions:
             self._take(pair, self._resolved(pair, self._resolutions[pair.id]), outcome)
             return
-        if same_row(pair.ours, pair.theirs):
-            return  # both did the same
+        if same_row(pair.ours, pair.theirs):  # both did the same
+            self._take(pair, pair.ours, outcome)
+            return
         for changed, other in ((pair.ours, pair.theirs), (pair.theirs, pair.ours)):
             # Written anew without a difference. To what is contested nothing is the same.
             if pair.id not in self._contested and same_row(other, pair.base):
@@ -219,10 +222,9 @@ class _Settler:
         return {**start, **given, ID_COLUMN: pair.id}
 
     def _take(self, pair: _Pair, row: Row | None, outcome: _Outcome) -> None:
-        ground = pair.ours if self._onto is Side.OURS else pair.theirs
-        if row is None and ground is not None:
+        if row is None and pair.held is not None:
             outcome.deletes.append(pair.id)
-        elif row is not None and not same_row(row, ground):
+        elif row is not None and not same_row(row, pair.held):
             outcome.rows.append(row)
 
     def _differing(self, ours: Row, theirs: Row) -> list[str]:
@@ -281,22 +283,27 @@ def _list(names: tuple[str, ...]) -> str:
 
 
 def _pairs(
-    ours: ChangedRows, theirs: ChangedRows, mine: pa.Array, others: pa.Array, ids: pa.Array
+    ours: ChangedRows,
+    theirs: ChangedRows,
+    mine: pa.Array,
+    others: pa.Array,
+    ids: pa.Array,
+    onto: Side,
 ) -> list[_Pair]:
     if len(ids) == 0:
         return []
     was = {**_rows(ours.before, ids), **_rows(theirs.before, ids)}
     left, right = _rows(ours.after, ids), _rows(theirs.after, ids)
     by_us, by_them = (set(_within(ids, touched).to_pylist()) for touched in (mine, others))
-    return [
-        _Pair(
-            key,
-            was.get(key),
-            left.get(key) if key in by_us else was.get(key),
-            right.get(key) if key in by_them else was.get(key),
+    found = []
+    for key in ids.to_pylist():
+        base = was.get(key)
+        sides = (
+            left.get(key) if key in by_us else base,
+            right.get(key) if key in by_them else base,
         )
-        for key in ids.to_pylist()
-    ]
+        found.append(_Pair(key, base, *sides, held=sides[0 if onto is Side.OURS else 1]))
+    return found
 
 
 def _agreed(pair: _Pair, lacking: Mapping[Side, Collection[str]]) -> _Pair:
@@ -306,7 +313,7 @@ def _agreed(pair: _Pair, lacking: Mapping[Side, Collection[str]]) -> _Pair:
         return pair
     to_ours = {column: theirs[column] for column in lacking[Side.OURS]}
     to_theirs = {column: ours[column] for column in lacking[Side.THEIRS]}
-    return _Pair(pair.id, pair.base, {**ours, **to_ours}, {**theirs, **to_theirs})
+    return replace(pair, ours={**ours, **to_ours}, theirs={**theirs, **to_theirs})
 
 
 # Ids stay in Arrow: as Python's texts in sets, those of many rows take ten times the memory.

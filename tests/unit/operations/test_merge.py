@@ -159,7 +159,7 @@ def test_what_was_merged_is_known_when_its_branch_is_gone(context: Context) -> N
     put(context, {}, removed={"Person": ["cy"]})
     put(context, {"Person": [person("bob", age=41)]}, "g")
     places = [head_of(Line(context.root, read_branch(context.root, n).id)) for n in ("main", "g")]
-    (base,) = merge_bases(context.root, [places[0]], [places[1]])
+    (base,) = merge_bases(context.root, [places[0]], [places[1]]).places
     assert base.commit.id == theirs.id
     assert "cy" in content(context, base.snapshot(context.root, "main"))["Person"]
     merge(context, "g")

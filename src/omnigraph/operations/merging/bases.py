@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from omnigraph.errors import LimitExceededError
-from omnigraph.history.ancestry import Place, merge_bases
+from omnigraph.history.ancestry import Bases, Place, merge_bases
 from omnigraph.history.diff import Differ, diff_versions
 from omnigraph.model.conflict import Side
 from omnigraph.operations.merging.overlays import State, TableOverlay
@@ -31,22 +31,18 @@ MOST_LEVELS = 100
 
 
 def common_state(
-    root: GraphRoot, bases: Sequence[Place], branch: str, differ: Differ = diff_versions
+    root: GraphRoot, bases: Bases, branch: str, differ: Differ = diff_versions
 ) -> State:
     """The state that branches whose newest common ancestors are `bases` have in common."""
     return _Merger(root, branch, differ).state(bases, MOST_LEVELS)
 
 
-def places_needed(root: GraphRoot, bases: Sequence[Place]) -> Iterator[Place]:
+def places_needed(root: GraphRoot, bases: Bases) -> Iterator[Place]:
     """The commits whose states the common state is made of."""
-    ordered = _ordered(bases)
+    ordered = bases.places[::-1]
     yield from ordered
     for number, place in enumerate(ordered[1:], 1):
-        yield from places_needed(root, merge_bases(root, ordered[:number], [place]))
-
-
-def _ordered(bases: Sequence[Place]) -> list[Place]:
-    return sorted(bases, key=lambda place: (place.commit.created_at_us, place.commit.id))
+        yield from places_needed(root, merge_bases(root, ordered[:number], [place], bases.heads))
 
 
 @dataclass
@@ -56,13 +52,13 @@ class _Merger:
     differ: Differ
     _made: dict[frozenset[str], State] = field(default_factory=dict)
 
-    def state(self, bases: Sequence[Place], levels: int) -> State:
-        key = frozenset(place.commit.id for place in bases)
+    def state(self, bases: Bases, levels: int) -> State:
+        key = frozenset(place.commit.id for place in bases.places)
         if key not in self._made:
             self._made[key] = self._make(bases, levels)
         return self._made[key]
 
-    def _make(self, bases: Sequence[Place], levels: int) -> State:
+    def _make(self, bases: Bases, levels: int) -> State:
         if levels == 0:
             raise LimitExceededError(
                 f"The branches were merged both ways more than {MOST_LEVELS} times in a row.",
@@ -70,10 +66,11 @@ class _Merger:
                 limit=MOST_LEVELS,
                 hint="Apply the commits of one branch to the other with `commit cherry-pick`.",
             )
-        ordered = _ordered(bases)
+        ordered = bases.places[::-1]
         state = State(ordered[0].snapshot(self.root, self.branch))
         for number, place in enumerate(ordered[1:], 1):
-            lower = self.state(merge_bases(self.root, ordered[:number], [place]), levels - 1)
+            below = merge_bases(self.root, ordered[:number], [place], bases.heads)
+            lower = self.state(below, levels - 1)
             theirs = State(place.snapshot(self.root, self.branch))
             state = self._merge(lower, state, theirs)
         return state
