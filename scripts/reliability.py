@@ -28,6 +28,22 @@ def render(note: str, figures: Figures) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _lineage(figures: Figures) -> list[tuple[str, str]]:
+    found = figures.get("lineage")
+    if not found:
+        return []
+    what = (
+        "random histories of branches (criss-cross merges, rebases, reverts, picks, deleted "
+        "branches, cleanup) against a model of the commit graph"
+    )
+    size = (
+        f"{found['played']} histories, seeds {found['seeds']}, {found['operations']} operations, "
+        f"{found['merges']} merges, {found['criss-cross merges']} of them both ways, "
+        f"{found['rebases']} rebases, {found['cleanups']} cleanups"
+    )
+    return [(what, size)]
+
+
 def load() -> Figures:
     found: Figures = json.loads(FIGURES.read_text())
     return found
@@ -93,6 +109,7 @@ def _sections(figures: Figures) -> Iterator[str]:
                 f"{universes['operations']} operations, {universes['killed processes']} killed",
             ),
             *_lives(figures),
+            *_lineage(figures),
             (
                 "writers killed at random times; every acknowledged commit is there, whole, once",
                 f"{kills['cycles']} cycles, {kills['acknowledged commits']} acknowledged commits",

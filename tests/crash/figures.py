@@ -20,7 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.errands import Fault
-from tests.crash.sizes import FULL, KILL_CYCLES, UNIVERSES, USUAL_CYCLES, USUAL_UNIVERSES
+from tests.crash.sizes import (
+    FULL,
+    KILL_CYCLES,
+    LINEAGES,
+    UNIVERSES,
+    USUAL_CYCLES,
+    USUAL_LINEAGES,
+    USUAL_UNIVERSES,
+)
 from tests.lives.sizes import ALL_QUERIES
 
 LEAST_CUTS = 1_000
@@ -49,7 +57,7 @@ def summarize(found: Mapping[str, Sequence[Entry]]) -> Figures:
     for entry in faults:
         raised.update(entry["raised"])
     universes, kills = found.get("universes", []), found.get("kill loop", [])
-    crowds = found.get("crowds", [])
+    crowds, lineage = found.get("crowds", []), found.get("lineage", [])
     lives = found.get("lives", [])
     network = found.get("network", [])
     cuts, spoiled = found.get("power cuts", []), found.get("missing syncs", [])
@@ -79,6 +87,15 @@ def summarize(found: Mapping[str, Sequence[Entry]]) -> Figures:
             "queries": total(lives, "queries"),
             "operations": total(lives, "operations"),
             "refused": total(lives, "refused"),
+        },
+        "lineage": {
+            "played": total(lineage, "played"),
+            "seeds": _span(lineage),
+            "operations": total(lineage, "operations"),
+            "merges": total(lineage, "merges"),
+            "criss-cross merges": total(lineage, "crossed"),
+            "rebases": total(lineage, "rebases"),
+            "cleanups": total(lineage, "cleanups"),
         },
         "kill loop": {
             "cycles": total(kills, "cycles"),
@@ -161,6 +178,7 @@ def shortfalls(figures: Figures) -> list[str]:
         "second kills in recovery": (sweep["second kills in recovery"], 1),
         "universes": (figures["universes"]["played"], UNIVERSES),
         "queries of lives": (figures["lives"]["queries"], ALL_QUERIES),
+        "histories of the model": (figures["lineage"]["played"], LINEAGES),
         "kill cycles": (figures["kill loop"]["cycles"], KILL_CYCLES),
         "planted bugs caught": (len(figures["planted bugs"]), len(MUTANTS)),
     }
@@ -179,7 +197,8 @@ def main(arguments: list[str]) -> int:
         if missing := shortfalls(figures):
             print("less than was promised: " + "; ".join(missing))
             return 1
-        if UNIVERSES < USUAL_UNIVERSES or KILL_CYCLES < USUAL_CYCLES:
+        sizes = ((UNIVERSES, USUAL_UNIVERSES), (KILL_CYCLES, USUAL_CYCLES))
+        if any(size < usual for size, usual in (*sizes, (LINEAGES, USUAL_LINEAGES))):
             print("smaller than usual, as was asked for: not kept")
             return 0
         figures["run"] = {

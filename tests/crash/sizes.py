@@ -3,6 +3,7 @@
     OMNIGRAPH_CRASH=full       every window twice, every fault, all that `make crash` promises
     POWER_CUTS=1000            how many power cuts at random, instead of the usual number
     UNIVERSES=5000             how many model universes, instead of the usual number
+    LINEAGES=20000             how many histories of the model, instead of 200 or all
     OMNIGRAPH_FIGURES=folder   where figures are kept for the report
 
 Figures are one small JSON file per test, so that processes side by side do not meet.
@@ -21,6 +22,9 @@ USUAL_UNIVERSES, USUAL_CYCLES = 300, 200
 UNIVERSES = int(os.environ.get("UNIVERSES") or USUAL_UNIVERSES)
 USUAL_CUTS = 500
 RANDOM_CUTS = int(os.environ.get("POWER_CUTS") or (USUAL_CUTS if FULL else 50))
+# Histories of the model: cheap, and many of them are needed to meet rare shapes of the graph.
+USUAL_LINEAGES = 5000
+LINEAGES = int(os.environ.get("LINEAGES") or (USUAL_LINEAGES if FULL else 200))
 KILL_CYCLES = int(os.environ.get("KILL_CYCLES") or USUAL_CYCLES)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.crash.errands import Fault
 from tests.crash.figures import LEAST_CUTS, shortfalls, summarize
 from tests.crash.powercuts import SPOILED
-from tests.crash.sizes import KILL_CYCLES, UNIVERSES
+from tests.crash.sizes import KILL_CYCLES, LINEAGES, UNIVERSES
 from tests.crash.test_sweep import SWEPT
 from tests.lives.sizes import ALL_QUERIES
 from tests.mutants.catalogue import MUTANTS
@@ -18,6 +18,7 @@ def full_run() -> dict[str, list[dict[str, object]]]:
         "fault sweep": [{"operation": name, "met": 2 * len(Fault), "raised": {}} for name in SWEPT],
         "universes": [{"played": UNIVERSES, "first": 0, "last": UNIVERSES - 1}],
         "lives": [{"queries": ALL_QUERIES, "first": 0, "last": 9}],
+        "lineage": [{"played": LINEAGES, "first": 0, "last": LINEAGES - 1}],
         "kill loop": [{"cycles": KILL_CYCLES}],
         "power cuts": [{"operation": name, "cuts": LEAST_CUTS} for name in SWEPT],
         "missing syncs": [{"kind": kind} for kind in SPOILED],

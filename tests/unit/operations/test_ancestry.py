@@ -1,0 +1,258 @@
+"""Merges, rebases and cleanup follow the commit graph, whatever the order of times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.twosides import content, new_graph, person, put
+
+from omnigraph.errors import MergeConflictError
+from omnigraph.history.log import walk
+from omnigraph.history.refs import read_branch
+from omnigraph.history.resolve import Target
+from omnigraph.model.conflict import ConflictKind
+from omnigraph.operations.branching import create_branch, delete_branch
+from omnigraph.operations.cleanup import cleanup
+from omnigraph.operations.context import Context
+from omnigraph.operations.litter import find_litter
+from omnigraph.operations.merge import Outcome, merge, options, preview_merge
+from omnigraph.operations.migrate import apply_schema
+from omnigraph.operations.rebase import rebase
+from omnigraph.operations.retention import Policy
+
+EVERYTHING = Policy(keep=1, grace_s=0, litter_s=0)
+SCHEMA = "node Person {\n  name: String @key\n  age: I32?\n  city: String?\n}\n"
+WITHOUT_CITY = "node Person {\n  name: String @key\n  age: I32?\n}\n"
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    made = new_graph(str(tmp_path / "g"), SCHEMA)
+    put(made, {"Person": [person("anna", age=1, city="Rome")]})
+    return made
+
+
+def give(context: Context, branch: str, name: str, **values: object) -> None:
+    put(context, {"Person": [person(name, **values)]}, branch)
+
+
+def remove(context: Context, branch: str, name: str) -> None:
+    put(context, {}, branch, removed={"Person": [name]})
+
+
+def people(context: Context, branch: str = "main") -> dict[str, dict[str, object]]:
+    found = content(context, branch).get("Person", {})
+    return {key: {k: v for k, v in row.items() if k != "name"} for key, row in found.items()}
+
+
+def clean(context: Context) -> None:
+    cleanup(context, EVERYTHING, confirm=True)
+
+
+def cross(context: Context, one: str, two: str, how: str | None = None) -> None:
+    """Merge two branches into each other at the same time."""
+    create_branch(context, "before", Target(two))
+    merge(context, one, two, options(how))
+    merge(context, "before", one, options(how))
+    delete_branch(context, "before")
+
+
+def test_18_02_a_rebase_keeps_commits_older_than_the_merge_base(context: Context) -> None:
+    create_branch(context, "s")
+    give(context, "s", "xena", age=3)
+    give(context, "main", "bob", age=4)
+    merge(context, "main", "s")
+    give(context, "main", "cy", age=5)
+    done = rebase(context, "s")
+    assert len(done.commits) == 1  # the merge brought nothing that main has not
+    assert people(context, "s") == {
+        "anna": {"age": 1, "city": "Rome"},
+        "xena": {"age": 3},
+        "bob": {"age": 4},
+        "cy": {"age": 5},
+    }
+
+
+def test_18_02_a_rebase_keeps_what_a_merge_brought_and_what_it_decided(context: Context) -> None:
+    for name in ("s", "t"):
+        create_branch(context, name)
+    give(context, "t", "tom", age=7)
+    give(context, "s", "anna", age=2, city="Rome")
+    give(context, "main", "anna", age=3, city="Rome")
+    merge(context, "t", "s")
+    merge(context, "main", "s", options("ours"))
+    give(context, "main", "cy")
+    with pytest.raises(MergeConflictError):
+        rebase(context, "s")  # whether anna is 2 or 3 must be decided again
+    rebase(context, "s", options=options("theirs"))
+    assert people(context, "s") == {"anna": {"age": 2, "city": "Rome"}, "tom": {"age": 7}, "cy": {}}
+
+
+def test_18_02_a_rebase_whose_states_are_gone_is_one_commit(context: Context) -> None:
+    create_branch(context, "s")
+    for age in (2, 3, 4):
+        give(context, "s", "xena", age=age)
+    give(context, "main", "bob")
+    clean(context)
+    done = rebase(context, "s")
+    assert len(done.commits) == 1
+    assert people(context, "s").keys() == {"anna", "bob", "xena"}
+    assert people(context, "s")["xena"] == {"age": 4}
+
+
+@pytest.mark.parametrize("forget", [False, True])
+def test_18_03_deleting_a_merged_branch_changes_no_later_merge(
+    context: Context, forget: bool
+) -> None:
+    """`s` has a commit that is older than its merge base with `t`, and both merged it."""
+    create_branch(context, "s")
+    create_branch(context, "t")
+    create_branch(context, "u")
+    give(context, "s", "xena", age=3)
+    merge(context, "s", "u")
+    give(context, "u", "una")
+    give(context, "main", "bob")
+    merge(context, "main", "s")
+    merge(context, "main", "t")
+    give(context, "t", "tom")
+    give(context, "s", "sue")
+    merge(context, "s", "t")
+    remove(context, "t", "xena")
+    if forget:
+        delete_branch(context, "s")
+        clean(context)
+    preview = preview_merge(context, "t", "u")
+    assert preview.conflicts == ()
+    merge(context, "t", "u")
+    assert people(context, "u").keys() == {"anna", "bob", "sue", "tom", "una"}
+    merge(context, "u", "t")
+    assert people(context, "t") == people(context, "u")
+
+
+def test_18_03_records_that_only_a_record_names_are_kept(context: Context) -> None:
+    for name in ("s", "t"):
+        create_branch(context, name)
+        give(context, name, name)
+    merge(context, "s", "t")
+    give(context, "main", "bob")
+    merge(context, "t", "main")
+    for name in ("s", "t"):
+        delete_branch(context, name)
+    clean(context)
+    assert list(find_litter(context.root, EVERYTHING)) == []
+    assert sum(1 for _ in context.root.objects.list("__merged")) == 2
+
+
+def test_18_04_merging_both_ways_undoes_neither_side(context: Context) -> None:
+    create_branch(context, "s")
+    give(context, "main", "anna", age=2, city="Rome")
+    give(context, "s", "anna", age=1, city="Oslo")
+    cross(context, "main", "s")
+    both = {"anna": {"age": 2, "city": "Oslo"}}
+    assert people(context) == people(context, "s") == both
+    give(context, "main", "bob")
+    give(context, "s", "cy")
+    preview = preview_merge(context, "s", "main")
+    assert preview.conflicts == ()
+    assert len(preview.base_commits) == 2
+    assert {name: counts.updated for name, counts in preview.counts.items()} == {"Person": 0}
+    merge(context, "s", "main")
+    assert people(context) == {**both, "bob": {}, "cy": {}}
+
+
+def test_18_04_a_change_after_merging_both_ways_is_no_conflict(context: Context) -> None:
+    create_branch(context, "s")
+    give(context, "main", "anna", age=2, city="Rome")
+    give(context, "s", "anna", age=1, city="Oslo")
+    cross(context, "main", "s")
+    give(context, "main", "anna", age=1, city="Oslo")  # the value of an older ancestor again
+    remove(context, "s", "anna")
+    with pytest.raises(MergeConflictError):
+        merge(context, "s", "main")
+    give(context, "s", "anna", age=2, city="Oslo")
+    assert merge(context, "s", "main").outcome is Outcome.MERGED
+    assert people(context) == {"anna": {"age": 1, "city": "Oslo"}}
+
+
+def test_18_04_what_the_bases_disagree_about_is_a_conflict(context: Context) -> None:
+    """Each branch decided the same conflict for itself: neither counts as unchanged."""
+    create_branch(context, "s")
+    give(context, "main", "anna", age=2, city="Rome")
+    give(context, "s", "anna", age=3, city="Rome")
+    cross(context, "main", "s", "ours")
+    assert people(context)["anna"]["age"] != people(context, "s")["anna"]["age"]
+    preview = preview_merge(context, "s", "main")
+    assert [(c.kind, c.properties) for c in preview.conflicts] == [
+        (ConflictKind.DIVERGENT_UPDATE, ("age",))
+    ]
+    assert preview.conflicts[0].base == {"name": "anna", "city": "Rome"}
+    merge(context, "s", "main", options("theirs"))
+    assert people(context) == people(context, "s")
+
+
+def test_18_05_an_inserted_value_of_a_dropped_property_is_a_conflict(context: Context) -> None:
+    create_branch(context, "s")
+    apply_schema(context, WITHOUT_CITY, "s", allow_data_loss=True)
+    give(context, "main", "bob", city="Oslo")
+    for source, into in (("main", "s"), ("s", "main")):
+        (conflict,) = preview_merge(context, source, into).conflicts
+        assert (conflict.kind, conflict.properties) == (ConflictKind.SCHEMA, ("city",))
+        assert "'bob'" in conflict.message
+        with pytest.raises(MergeConflictError):
+            merge(context, source, into)
+    give(context, "main", "bob")  # without the value there is nothing to lose
+    merge(context, "main", "s")
+    assert people(context, "s") == {"anna": {"age": 1}, "bob": {}}
+
+
+def test_18_05_both_may_drop_a_property(context: Context) -> None:
+    create_branch(context, "s")
+    for branch in ("main", "s"):
+        apply_schema(context, WITHOUT_CITY, branch, allow_data_loss=True)
+    give(context, "s", "bob")
+    merge(context, "s", "main")
+    assert people(context) == {"anna": {"age": 1}, "bob": {}}
+
+
+@pytest.mark.parametrize("verb", ["merge", "rebase"])
+def test_18_06_cleanup_keeps_the_merge_base_of_siblings(context: Context, verb: str) -> None:
+    create_branch(context, "f")
+    give(context, "f", "shared", age=1)
+    create_branch(context, "s", Target("f"))
+    create_branch(context, "t", Target("f"))
+    give(context, "f", "shared", age=2)
+    give(context, "main", "bob")
+    give(context, "s", "sue")
+    give(context, "t", "tom")
+    merge(context, "s", "main")
+    clean(context)
+    clean(context)
+    if verb == "merge":
+        merge(context, "s", "t")
+        merge(context, "f", "t")
+    else:
+        rebase(context, "t", "s")
+        rebase(context, "t", "f")
+    assert people(context, "t")["shared"] == {"age": 2}
+    assert {"sue", "tom"} <= people(context, "t").keys()
+
+
+def test_a_row_inserted_on_both_sides_may_lack_a_new_property(context: Context) -> None:
+    create_branch(context, "s")
+    grown = SCHEMA.replace("  city", "  size: I32 @default(7)\n  city")
+    give(context, "main", "bob", age=5)
+    give(context, "s", "bob", age=5)
+    apply_schema(context, grown, "s")
+    give(context, "s", "bob", age=5, size=9)
+    for source, into in (("main", "s"), ("s", "main")):
+        merge(context, source, into)
+        assert people(context, into)["bob"] == {"age": 5, "size": 9}
+
+
+def test_walks_of_first_parents_are_as_before(context: Context) -> None:
+    create_branch(context, "s")
+    give(context, "s", "sue")
+    give(context, "main", "bob")
+    merge(context, "s", "main")
+    assert len(list(walk(context.root, read_branch(context.root, "main").id))) == 4
