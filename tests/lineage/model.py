@@ -233,7 +233,7 @@ class World:
         """What merging would do: the outcome, and the state."""
         ours, theirs = self.head(into), self.head(source)
         if theirs.number in ours.ancestors:
-            return "up_to_date", Merged(ours.state)
+            return "already_up_to_date", Merged(ours.state)
         if ours.number in {commit.number for commit in self.chain(source)}:
             return "fast_forward", Merged(theirs.state)
         bases = self.bases([ours.number], [theirs.number])
