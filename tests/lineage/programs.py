@@ -68,7 +68,7 @@ def _random_ops(chance: random.Random, kind: str) -> Iterator[Op]:
     elif kind == "rebase":
         yield "rebase", one, two
     elif kind == "story":
-        yield from _story(chance, one, two)
+        yield from _long_story(chance) if chance.random() < 0.3 else _story(chance, one, two)
     else:
         yield kind, one
 
@@ -87,6 +87,33 @@ def _story(chance: random.Random, one: int, two: int) -> Iterator[Op]:
     yield "unbranch", one
     yield "cleanup", 0
     yield from _write(chance, two)
+
+
+def _long_story(chance: random.Random) -> Iterator[Op]:
+    """A branch that two others take in, one of them after the branch took main in, is deleted; what
+    it brought is deleted where it came in last, and that meets the other one."""
+    first, second, third = chance.sample((1, 2, 3), 3)
+    key = chance.choice(KEYS)
+    yield from (("branch", 0), ("branch", 0))
+    yield "put", first, key, {"a": chance.choice(VALUES)}
+    yield "merge", _beside(first, third), third, "theirs"
+    yield "set", 0, chance.choice(KEYS), "b", chance.choice(VALUES)
+    yield "merge", 0, first, "ours"
+    yield "merge", 0, second, "theirs"
+    yield from _write(chance, second)
+    yield from _write(chance, first)
+    yield "merge", _beside(first, second), second, "theirs"
+    yield "delete", second, key
+    yield "unbranch", _beside(first, 0)
+    yield "cleanup", 0
+    # The numbers of those that came after the deleted branch are one less now.
+    source, target = (number - (number > first) for number in (second, third))
+    yield "merge", _beside(source, target), target, None
+
+
+def _beside(number: int, other: int) -> int:
+    """The number of a branch among those without another one."""
+    return number - (number > other)
 
 
 def _write(chance: random.Random, branch: int) -> Iterator[Op]:
