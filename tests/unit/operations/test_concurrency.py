@@ -326,6 +326,11 @@ def test_a_key_that_two_writers_use_at_once_counts_once(graph):
 # Groups.
 
 
+def queue_of(graph: Graph) -> grouping._Queue:
+    """The queue of main's writers; it is there once somebody has written."""
+    return grouping._queues[graph.uri, MAIN, NOWHERE, graph._context.root.durability]
+
+
 def at_once(graph: Graph, actions: list[Callable[[], object]]) -> list[object]:
     """Run actions in threads, so that all but the first come while the first is writing."""
     outcomes: list[object] = [None] * len(actions)
@@ -348,7 +353,7 @@ def at_once(graph: Graph, actions: list[Callable[[], object]]) -> list[object]:
     with faults.armed("commit.before_lock", _Hold()):
         threads[0].start()
         assert leader_in.wait(20)
-        queue = grouping._queues[graph.uri, MAIN, NOWHERE]
+        queue = queue_of(graph)
         for number, thread in enumerate(threads[1:], 1):
             thread.start()
             while len(queue._line) < number and thread.is_alive():
@@ -384,7 +389,7 @@ def test_threads_share_a_publish_and_keep_their_commits(graph):
 
 def test_a_queue_remembers_its_crowd_between_writes(graph):
     at_once(graph, [partial(insert, graph, f"p{n}") for n in range(4)])
-    queue = grouping._queues[graph.uri, MAIN, NOWHERE]
+    queue = queue_of(graph)
     assert queue._company == 3, "those who waited for the first"
 
 
