@@ -1,6 +1,8 @@
 """Work with too little of something: disk, memory, open files. Run in processes of their own.
 
 python -m tests.crash.scarcity full <folder>      fill a small disk, make room, go on
+python -m tests.crash.scarcity bytes <folder>     use up the bytes of a small disk, clean up, go on
+python -m tests.crash.scarcity inodes <folder>    the same with its inodes
 """
 
 from __future__ import annotations
@@ -8,6 +10,10 @@ from __future__ import annotations
 import os
 import resource
 import sys
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +77,47 @@ def fill(uri: str, ballast: Path) -> Plain:
     }
 
 
+def clean_full_disk(uri: str, ballast: Path, exhaust: Callable[[Path], None]) -> Plain:
+    """Let the history of a graph fill a disk, clean up, and write again."""
+    graph = omnigraph.init(uri, SCHEMA, actor="act-anna")
+    graph.create_branch("side").ingest(_rows(500))
+    graph.delete_branch("side")
+    for number in range(1, 9):
+        graph.ingest(_rows(number), "overwrite", message=str(number))
+    exhaust(ballast)
+    refused = ""
+    try:
+        graph.ingest(_rows(99))
+    except OmniGraphError as error:
+        refused = type(error).__name__
+    again = omnigraph.open(uri, actor="act-ben")
+    cleaned = again.cleanup(keep=1, grace=timedelta(0), confirm=True)
+    again.ingest(_rows(100), "overwrite", message="100")
+    return {
+        "refused": refused,
+        "versions": cleaned.versions,
+        "bytes": cleaned.bytes,
+        "errors": [table.error for table in cleaned.tables if table.error],
+        "branches": len(cleaned.manifests),
+        "commits": _commits(again),
+        "rows": sorted(count_rows(uri)),
+        "findings": [str(found) for found in again.verify().findings],
+    }
+
+
+def use_up_bytes(ballast: Path) -> None:
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while file.write(b"\0" * 64):
+            pass
+
+
+def use_up_inodes(ballast: Path) -> None:
+    ballast.mkdir()
+    with suppress(OSError):
+        for number in count():
+            (ballast / str(number)).touch()
+
+
 def starve(uri: str, megabytes: int) -> str:
     """A load that needs more memory than there is."""
     graph = omnigraph.open(uri, actor="act-anna")
@@ -108,7 +155,15 @@ def main(arguments: list[str]) -> None:
     import json
 
     folder = Path(arguments[1])
-    print(json.dumps(fill(str(folder / "graph"), folder / "ballast")))
+    uri, ballast = str(folder / "graph"), folder / "ballast"
+    match arguments[0]:
+        case "full":
+            said = fill(uri, ballast)
+        case "bytes":
+            said = clean_full_disk(uri, ballast, use_up_bytes)
+        case _:
+            said = clean_full_disk(uri, ballast, use_up_inodes)
+    print(json.dumps(said))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.crash.nursery import ROOT, Nursery
@@ -30,20 +31,26 @@ def may_mount(folder: Path) -> bool:
     return subprocess.run(tried, capture_output=True, check=False).returncode == 0
 
 
+def on_small_disk(folder: Path, options: str, work: str) -> dict[str, Any]:
+    """What a work of `scarcity` reports, done on a disk of its own."""
+    command = f"{sys.executable} -m tests.crash.scarcity {work} {folder}"
+    script = f"mount -t tmpfs -o {options} tmpfs {folder} && {command}"
+    ran = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script],
+        cwd=ROOT, capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    said: dict[str, Any] = json.loads(ran.stdout)
+    return said
+
+
 # ledger: R10 R15
 @pytest.mark.slow
 def test_a_full_disk(tmp_path: Path) -> None:
     """A real one, of four megabytes. Injected ones meet every step in the fault sweep."""
     if not may_mount(tmp_path):
         pytest.skip("no small disk can be mounted here; the fault sweep injects full disks")
-    work = f"{sys.executable} -m tests.crash.scarcity full {tmp_path}"
-    script = f"mount -t tmpfs -o {SMALL} tmpfs {tmp_path} && {work}"
-    ran = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", script],
-        cwd=ROOT, capture_output=True, text=True, timeout=200, check=False,
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    said = json.loads(ran.stdout)
+    said = on_small_disk(tmp_path, SMALL, "full")
     assert len(said["errors"]) == 3, "the disk was never full"
     assert said["told"], "nothing fitted at all"
     assert set(said["told"]) <= set(said["seen"]) <= {*said["told"], *said["unclear"]}
@@ -58,6 +65,24 @@ def test_a_full_disk(tmp_path: Path) -> None:
         acknowledged_before="all there",
         next_write="done, once there was room",
     )
+
+
+# ledger: R15
+@pytest.mark.parametrize("what", ["bytes", "inodes"])
+def test_18_23_cleanup_on_a_full_disk(tmp_path: Path, what: str) -> None:
+    if not may_mount(tmp_path):
+        pytest.skip("no small disk can be mounted here")
+    options = {"bytes": SMALL, "inodes": "size=32m,nr_inodes=400"}[what]
+    said = on_small_disk(tmp_path, options, what)
+    assert said["refused"].startswith("Storage"), "the disk was not full"
+    assert said["versions"] >= 7 * 3
+    assert said["bytes"] > 0
+    assert said["branches"] == 1
+    assert said["errors"] == []
+    assert said["commits"][0] == "100"
+    assert said["rows"] == [40]
+    assert said["findings"] == []
+    note("resources", what=f"cleanup with no {what} left", next_write="done")
 
 
 # ledger: R15

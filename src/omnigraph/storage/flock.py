@@ -3,19 +3,23 @@
 Guarantees: a lock that was acquired is on the file that is at its path now, even if somebody
 deleted and recreated it meanwhile; a forked child drops its inherited copies, so that a lock never
 outlives the process that took it; waiting is bounded. Two locks of one process exclude each other
-like those of two processes, because each opens the file anew.
+like those of two processes, because each opens the file anew. Taking a lock needs no free space:
+where no file can be made, a free lock file of the same folder is renamed (on Linux).
 
 Absent on purpose: deleting lock files (only a holder may, see `oslock.drop_file`) and re-entrance.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import random
 import time
 import weakref
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 
 class FileLock:
@@ -102,13 +106,77 @@ def _drop_inherited() -> None:
 os.register_at_fork(after_in_child=_drop_inherited)
 
 
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+# Which lock files may be renamed to others: the next user of such a name makes it again.
+_SPARE = "objects-"
+_TRIES = 100
+# AT_FDCWD and RENAME_NOREPLACE of Linux.
+_HERE = -100
+_NOREPLACE = 1
+
+
+def is_full(error: OSError) -> bool:
+    """Whether an error means that there is no room on the disk, or none for this user."""
+    return error.errno in _FULL
+
+
 def _open(path: str) -> int:
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    for _ in range(_TRIES):
+        try:
+            return os.open(path, flags, 0o666)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        except OSError as error:
+            if not (is_full(error) and _take_spare(path)):
+                raise
+    raise OSError(errno.EAGAIN, "the lock file disappears again and again", path)
+
+
+def _take_spare(path: str) -> bool:
+    """Give the name `path` to a lock file of the same folder that nobody holds. Whether there may
+    be a file now; another process can have been faster, or have taken it away again."""
+    folder = os.path.dirname(path)
+    for name in sorted(os.listdir(folder)):
+        spare = f"{folder}/{name}"
+        if name.startswith(_SPARE) and spare != path and _rename_free(spare, path):
+            return True
+    return False
+
+
+def _rename_free(spare: str, path: str) -> bool:
     try:
-        return os.open(path, flags, 0o666)
+        descriptor = os.open(spare, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        return os.open(path, flags, 0o666)
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_at(descriptor, spare):
+            return False
+        return _rename_to_new(spare, path)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _rename_to_new(source: str, target: str) -> bool:
+    """Rename a file unless the target exists. Whether there is a target now."""
+    import ctypes
+
+    function = _renameat2()
+    if function is None:
+        return False
+    done = function(_HERE, os.fsencode(source), _HERE, os.fsencode(target), _NOREPLACE) == 0
+    return bool(done or ctypes.get_errno() == errno.EEXIST)
+
+
+@cache
+def _renameat2() -> Any:
+    """The function of the C library; None where there is none."""
+    import ctypes
+
+    return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
 
 
 def _is_at(descriptor: int, path: str) -> bool:

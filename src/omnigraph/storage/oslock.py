@@ -2,7 +2,8 @@
 
 The lock file keeps the last fencing token and the holder as JSON, for error messages and for
 `read_fence`; it is deleted only by `drop_file`, which holds the OS lock while it does so. Its bytes
-are advice: what excludes others is the OS lock on it.
+are advice: what excludes others is the OS lock on it. So a lock can be taken on a full disk, where
+its record cannot be written: the next token then follows from the clock alone.
 
 A process that writes again at once may go first, for some writes in a row: it knows the branch's
 state already, while another has to read it anew. Whoever waits gives it a few milliseconds for
@@ -23,7 +24,7 @@ from typing import Any
 
 from omnigraph.errors import LockTimeoutError
 from omnigraph.storage.failures import translated
-from omnigraph.storage.flock import FileLock
+from omnigraph.storage.flock import FileLock, is_full
 from omnigraph.storage.holder import Holder, LockToken, next_token
 
 _RECORD_SIZE = 1024
@@ -140,7 +141,11 @@ def _sign(lock: FileLock, holder: Holder) -> tuple[int, _Turn]:
     """Write our name into the lock. Returns the token, and our turn."""
     record = _read(lock.descriptor)
     token = next_token(_token_of(record))
-    _write(lock.descriptor, {"token": token, "holder": holder.to_dict()})
+    try:
+        _write(lock.descriptor, {"token": token, "holder": holder.to_dict()})
+    except OSError as error:
+        if not is_full(error):
+            raise
     return token, _Turn.of(record).next()
 
 
