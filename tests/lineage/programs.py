@@ -97,6 +97,7 @@ def _long_story(chance: random.Random) -> Iterator[Op]:
     yield from (("branch", 0), ("branch", 0))
     yield "put", first, key, {"a": chance.choice(VALUES)}
     yield "merge", _beside(first, third), third, "theirs"
+    yield "set", first, chance.choice(KEYS), "b", chance.choice(VALUES)
     yield "set", 0, chance.choice(KEYS), "b", chance.choice(VALUES)
     yield "merge", 0, first, "ours"
     yield "merge", 0, second, "theirs"

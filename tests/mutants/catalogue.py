@@ -415,6 +415,10 @@ MUTANTS: dict[str, Mutant] = {
         "merge", "of several common ancestors one is taken, and the others are undone", LINEAGE,
         lambda: [(merge, "merge_bases", _newest_base)],
     ),
+    "merge records by time": Mutant(
+        "merge", "commits that are older than the merge base are not recorded", LINEAGE,
+        lambda: [(merge, "own_chain", _chain_by_time)],
+    ),
     "rebase by time": Mutant(
         "merge", "own commits that are older than the merge base are left out", LINEAGE,
         lambda: [(rebase, "own_chain", _chain_by_time)],
