@@ -204,6 +204,13 @@ _MERGE_TABLE = merging.merge_table
 # Ancestry.
 
 
+def _first_parents(self: Any, place: Any) -> list[Any]:
+    return list(_PARENTS(self, place))[:1]
+
+
+_PARENTS = places.Places.parents
+
+
 def _chain_by_time(root: Any, head: Any, known: Any) -> list[Any]:
     """The first parents that are younger than the newest common ancestor."""
     since = ancestry.merge_bases(root, [head], [known]).newest.commit.created_at_us
@@ -409,7 +416,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "merge forgets merges": Mutant(
         "merge", "what was merged before is merged again", UNIVERSE,
-        lambda: [(places.Places, "_second_parent", _nothing)],
+        lambda: [(places.Places, "parents", _first_parents)],
     ),
     "merge with the newest base": Mutant(
         "merge", "of several common ancestors one is taken, and the others are undone", LINEAGE,
