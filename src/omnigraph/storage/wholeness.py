@@ -13,6 +13,7 @@ middle of a file, which `fsck` finds by reading them; and indexes, which can be 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -32,6 +33,7 @@ from omnigraph.storage import protobuf
 from omnigraph.storage.failures import translated
 from omnigraph.storage.root import GraphRoot
 
+log = logging.getLogger(__name__)
 DAMAGED = "__damaged"
 # What reading a damaged file raises. Whatever else goes wrong (no permission, too many open files,
 # another format) says nothing about the file, and nobody goes back for it.
@@ -93,12 +95,23 @@ def torn_parts(root: GraphRoot, folder: str, version: int) -> list[str]:
     name = version_file(folder, version)
     if not is_whole(root, name):
         return [name]
-    try:
-        dataset = _open(root, folder, version)
-        needed = list(_needed(dataset))
-    except DAMAGE:
+    needed = _needed_twice(root, folder, version)
+    if needed is None:
         return [name]
     return [place for place in _places(root, folder, needed) if place is not None]
+
+
+def _needed_twice(
+    root: GraphRoot, folder: str, version: int
+) -> list[tuple[str, int | None]] | None:
+    """The files of a version whose manifest looks whole; None if it cannot be read, also at the
+    second attempt: an error may have another cause than the file."""
+    for _ in range(2):
+        try:
+            return list(_needed(_open(root, folder, version)))
+        except DAMAGE as error:
+            log.warning("version %d of %s cannot be read: %s", version, folder, error)
+    return None
 
 
 def is_whole(root: GraphRoot, path: str, size: int | None = None) -> bool:
