@@ -6,7 +6,6 @@ AVOIDED = frozenset(
     {
         "arithmetic on U64",
         "lists of unsigned integers",
-        "surrogates in messages",
         "export of early datetimes",
         "vectors that are null in writes",
         "edge variables over unions",

@@ -13,8 +13,10 @@ from typing import Any
 
 from tests.lives.author import Author
 from tests.lives.blueprint import Blueprint, blueprint
-from tests.lives.edits import Edits
+from tests.lives.edits import Edits, Record
+from tests.lives.parser import lit
 from tests.lives.rankings import ranking
+from tests.lives.syntax import Delete, Write
 
 EVENTS, QUERIES_EACH = 9, 5
 QUERIES = EVENTS * QUERIES_EACH
@@ -44,28 +46,54 @@ def story(seed: int) -> Story:
             given={"records": Edits(random, shape).whole(), "mode": "append", "door": "dicts"},
         )
     ]
-    ops += _questions(random, shape)
-    ops += [Op("branch", given={"name": "left"})] if random.random() < 0.7 else []
+    # Two lives of five are about searches: rows change and indexes with them, on two branches.
+    searched = random.random() < 0.4
+    ops += _questions(random, shape, searched)
+    ops += [Op("branch", given={"name": "left"})] if searched or random.random() < 0.7 else []
     for n in range(EVENTS - 1):
-        ops += [_event(random, shape, n) for _ in range(random.randint(1, 3))]
-        ops += _questions(random, shape)
+        parted = _parted(random, shape, ops[0].given["records"]) if searched and n == 0 else []
+        if not parted:
+            ops += [_event(random, shape, n, searched) for _ in range(random.randint(1, 3))]
+        ops += parted
+        asked = sum(op.kind == "rank" for op in parted)
+        ops += _questions(random, shape, searched)[asked:]
     return Story(seed, shape, ops)
 
 
-def _questions(random: Random, shape: Blueprint) -> list[Op]:
-    return [_question(random, shape) for _ in range(QUERIES_EACH)]
+def _parted(random: Random, shape: Blueprint, records: list[Record]) -> list[Op]:
+    """Two branches that lose one row each, another one, with the same search on both of them."""
+    asked = ranking(random, shape)
+    if asked is None or asked["text"] is None:
+        return []
+    edits = Edits(random, shape)
+    ids = [edits.identity(record) for record in records if record[0] == asked["type"]]
+    if len(ids) < 2:
+        return []
+    asked["kind"] = "bm25"
+    ops = []
+    for branch, id_ in zip(("main", "left"), random.sample(ids, 2), strict=True):
+        gone = Delete(asked["type"], ("bin", "=", ("prop", None, "id"), lit(id_)))
+        ops.append(Op("mutate", branch, {"write": Write((gone,)), "params": {}}))
+    return [*ops, *(Op("rank", branch, asked) for branch in ("main", "left"))]
 
 
-def _question(random: Random, shape: Blueprint) -> Op:
+def _questions(random: Random, shape: Blueprint, searched: bool) -> list[Op]:
+    return [_question(random, shape, 0.6 if searched else 0.12) for _ in range(QUERIES_EACH)]
+
+
+def _question(random: Random, shape: Blueprint, ranked: float) -> Op:
     branch, back = random.choice(BRANCHES), random.randint(1, 4) if random.random() < 0.15 else 0
-    if random.random() < 0.12 and (asked := ranking(random, shape)):
+    if random.random() < ranked and (asked := ranking(random, shape)):
         return Op("rank", branch, asked)
     query, params = Author(random, shape).query()
     return Op("query", branch, {"query": query, "params": params, "back": back})
 
 
-def _event(random: Random, shape: Blueprint, n: int) -> Op:
-    kind = random.choices(list(_EVENTS), [weight for weight, _ in _EVENTS.values()])[0]
+def _event(random: Random, shape: Blueprint, n: int, searched: bool) -> Op:
+    if searched and random.random() < 0.8:
+        kind = random.choice(("mutate", "mutate", "mutate", "mutate", "optimize"))
+    else:
+        kind = random.choices(list(_EVENTS), [weight for weight, _ in _EVENTS.values()])[0]
     return _EVENTS[kind][1](random, shape, n)
 
 

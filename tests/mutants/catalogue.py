@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph import arguments
@@ -22,6 +23,7 @@ from omnigraph.commit.decide import Outcome, TableStatus
 from omnigraph.engines.embedded import integrity, numbering, statements
 from omnigraph.history import ancestry, places, rows
 from omnigraph.history.refs import MAIN_BRANCH, branch_path
+from omnigraph.lang.gq.check import paths, walks
 from omnigraph.model.conflict import Side
 from omnigraph.operations import (
     merge,
@@ -34,7 +36,8 @@ from omnigraph.operations import (
     writing,
 )
 from omnigraph.operations.merging import bases, planning, schemas, tables
-from omnigraph.plan import constraints, merging
+from omnigraph.plan import checks as plan_checks
+from omnigraph.plan import columns, constraints, merging
 from omnigraph.storage import derived, hits, incarnation, indexhealth, manifest, scratch, text
 from omnigraph.storage.holder import LockToken
 
@@ -51,6 +54,7 @@ UNIVERSE, LINEAGE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES, SEARCHES, T
     "texts",
     "decay",
 )
+LIVES = "lives"
 Patch = tuple[Any, str, Any]
 
 
@@ -242,6 +246,10 @@ _SET_IN = schemas._set_in
 def _unchecked(kind: type[Any]) -> Callable[[], list[Patch]]:
     runners = {**integrity._RUNNERS, kind: _nothing}
     return lambda: [(integrity, "_RUNNERS", runners)]
+
+
+def _nowhere(column: Any) -> Any:
+    return pa.array([False] * len(column))
 
 
 # Searching.
@@ -488,6 +496,20 @@ MUTANTS: dict[str, Mutant] = {
     "fuzzy leaves words as they are": Mutant(
         "search", "a word is compared with stems, and its own stem is not", SEARCHES,
         lambda: [(text, "fuzzy_terms", str.split)],
+    ),
+    "dates without ends": Mutant(
+        "validation", "days outside of the calendar are let in", LIVES,
+        lambda: [
+            (columns, "has_outside", _constant(False)),
+            (plan_checks, "has_outside", _constant(False)),
+            (plan_checks, "outside", _nowhere),
+        ],
+    ),
+    "walks touch both ends": Mutant(
+        "queries", "a walk of several hops keeps only edges that touch both of its ends", LIVES,
+        lambda: [
+            (walks, "ways", lambda options, src, dst, low, high: paths._single(options, src, dst))
+        ],
     ),
 }  # fmt: skip
 

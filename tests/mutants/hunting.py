@@ -22,12 +22,15 @@ from tests.crash.sweep import AFTER, Stage, sweep_once, sweep_twice
 from tests.decay import Decay
 from tests.lineage import playing as lineage
 from tests.lineage import programs as histories
+from tests.lives.__main__ import play as live_through
+from tests.lives.story import story
 from tests.mutants.catalogue import (
     CROWDS,
     DECAY,
     ISOLATION,
     KILLS,
     LINEAGE,
+    LIVES,
     MUTANTS,
     RESTORES,
     SEARCHES,
@@ -69,7 +72,7 @@ def hunt(name: str, folder: Path, healthy: Nursery, first: int = 1) -> Caught | 
         # A nursery that fails catches nothing.
         nursery.run("look", str(folder / "nowhere")).result()
         check: Check | None = None
-        ordered = (UNIVERSE, LINEAGE, ISOLATION, SEARCHES, DECAY)
+        ordered = (UNIVERSE, LINEAGE, ISOLATION, SEARCHES, DECAY, LIVES)
         for seed in _seeds(first if mutant.check in ordered else 1):
             try:
                 check = check or _CHECKS[mutant.check](mutant, nursery, folder / uuid4().hex)
@@ -88,7 +91,7 @@ def _seeds(first: int) -> list[int]:
 @contextmanager
 def _here(mutant: Mutant, name: str) -> Iterator[None]:
     """In checks without children this process works, too; in the others it only looks."""
-    own = (UNIVERSE, LINEAGE, RESTORES, SEARCHES, TEXTS, DECAY)
+    own = (UNIVERSE, LINEAGE, RESTORES, SEARCHES, TEXTS, DECAY, LIVES)
     with applied(name if mutant.check in own else ""):
         yield
 
@@ -154,6 +157,14 @@ def _decay(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
     return lambda seed: Decay(seed, folder / str(seed)).play(DECAY_STEPS)
 
 
+def _lives(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
+    def check(seed: int) -> None:
+        told = story(seed)
+        live_through(told, told.ops, folder / str(seed))
+
+    return check
+
+
 _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     UNIVERSE: _universe,
     LINEAGE: _lineage,
@@ -164,6 +175,7 @@ _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     CROWDS: _crowds,
     RESTORES: _restores,
     SEARCHES: _searches,
+    LIVES: _lives,
     TEXTS: _texts,
     DECAY: _decay,
 }
