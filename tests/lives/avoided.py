@@ -4,7 +4,6 @@ from __future__ import annotations
 
 AVOIDED = frozenset(
     {
-        "arithmetic on U64",
         "lists of unsigned integers",
         "export of early datetimes",
         "vectors that are null in writes",
@@ -12,9 +11,6 @@ AVOIDED = frozenset(
         "walks in any order",
         "history_reclaimed after cleanup",
         "constants before parentheses",
-        "unique unsigned integers",
         "lists of dates on a key",
-        "fsck of unsigned",
-        "merge of siblings after cleanup",
     }
 )

@@ -196,9 +196,7 @@ def _prop(random: Random, name: str, kind: str) -> Prop:
         return Prop(name, signed.get(kind, kind), many=True)
     prop = Prop(name, kind, index=random.random() < 0.3)
     chance = random.random()
-    unique = ["I32", "I64", "String"]
-    unique += [] if "unique unsigned integers" in AVOIDED else ["U32"]
-    if chance < 0.12 and kind in unique:
+    if chance < 0.12 and kind in ("I32", "I64", "U32", "String"):
         return replace(prop, unique=True)
     if chance < 0.22 and kind in ("I32", "U32", "U64"):
         return replace(prop, bounds=(0, 1000))

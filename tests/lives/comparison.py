@@ -7,7 +7,7 @@ from datetime import date, datetime
 from typing import Any
 
 from tests.lives.evaluator import Answer
-from tests.lives.scalars import Bag, Near
+from tests.lives.scalars import Bag, Near, Unsigned
 from tests.lives.state import Dictionary, Ref, State
 
 
@@ -36,6 +36,7 @@ def _same_bag(expected: list[Any], actual: list[Any], state: State, names: Dicti
 
 
 def _same_scalar(expected: Any, actual: Any) -> bool:
+    expected = int(expected) if isinstance(expected, Unsigned) else expected
     if isinstance(expected, float):
         return isinstance(actual, float) and math.isclose(
             expected, actual, rel_tol=1e-9, abs_tol=1e-12

@@ -8,7 +8,7 @@ from typing import Any
 from tests.lives import values
 from tests.lives.blueprint import INTEGERS, Blueprint, Edge, Node
 from tests.lives.parser import lit
-from tests.lives.phrases import Phrases, Scope, avoided_kinds
+from tests.lives.phrases import Phrases, Scope
 from tests.lives.syntax import Delete, Expr, Insert, Statement, Update, Write
 
 Record = tuple[str, str | None, dict[str, Any]]
@@ -177,7 +177,7 @@ class Edits:
     def _new_value(self, phrases: Phrases, node: Node, name: str, value: Any) -> Expr:
         prop = node.prop(name)
         own = ("prop", None, f"{node.name}.{name}")
-        counts = prop.kind in INTEGERS and prop.kind not in avoided_kinds()
+        counts = prop.kind in INTEGERS
         if counts and not prop.many and not prop.unique and self.random.random() < 0.4:
             if self.random.random() < 0.5:
                 return ("call", "coalesce", (own, lit(value or 0)))

@@ -36,6 +36,8 @@ class Evaluator:
         self.names = Dictionary(blueprint, state.names)
         # Whether nodes of different types share an id: then ids do not decide the order.
         self.vague = False
+        # Whether an integer outside of its type is an error, as in a value to be written, or null.
+        self.strict = False
         # The types that the text gives to variables.
         self.types: dict[str, list[str]] = {}
         self.fresh = 0
@@ -178,10 +180,17 @@ class Evaluator:
     # Expressions.
 
     def value(self, expr: Expr, env: Env) -> Any:
-        return getattr(self, f"_of_{expr[0]}")(expr, env)
+        try:
+            return getattr(self, f"_of_{expr[0]}")(expr, env)
+        except scalars.BeyondError:
+            if self.strict:
+                raise
+            return None
 
     def _of_lit(self, expr: Expr, env: Env) -> Any:
-        return expr[2]
+        value = expr[2]
+        beyond = type(value) is int and value > scalars.I64[1]
+        return scalars.unsigned(value) if beyond else value
 
     def _of_param(self, expr: Expr, env: Env) -> Any:
         return self.params[expr[1]]
@@ -201,7 +210,9 @@ class Evaluator:
         row = self.state.row(ref)
         if expr[2] in ("from", "to") and "src" in row:
             return row["src" if expr[2] == "from" else "dst"]
-        return row[self.names.prop(ref.type, expr[2])]
+        name = self.names.prop(ref.type, expr[2])
+        is_u64 = self.blueprint.type(ref.type).prop(name).kind == "U64"
+        return scalars.unsigned(row[name]) if is_u64 else row[name]
 
     def _of_bin(self, expr: Expr, env: Env) -> Any:
         _, op, left, right = expr
@@ -238,7 +249,7 @@ class Evaluator:
         value = self.value(expr[1], env)
         if value is None:
             return None
-        return scalars.fit(-value) if isinstance(value, int) else -value
+        return scalars.fit(-int(value)) if isinstance(value, int) else -value
 
     def _of_null(self, expr: Expr, env: Env) -> bool:
         return (self.value(expr[1], env) is None) != expr[2]

@@ -158,8 +158,7 @@ class Phrases:
 
     def _leaf(self, scope: Scope) -> Expr:
         chance = self.random.random()
-        signed = tuple(k for k in NUMBERS if k not in avoided_kinds())
-        if chance < 0.5 and (found := self.pick(scope, signed)):
+        if chance < 0.5 and (found := self.pick(scope, NUMBERS)):
             return found[0]
         if chance < 0.65 and (found := self.pick(scope, ("Date", "DateTime"))):
             parts: tuple[str, ...] = ("year", "month", "day")
@@ -191,10 +190,6 @@ class Phrases:
 
 def values_kinds() -> tuple[str, ...]:
     return ("String", "Bool", *NUMBERS, "Date", "DateTime", "enum", "text")
-
-
-def avoided_kinds() -> tuple[str, ...]:
-    return ("U64",) if "arithmetic on U64" in AVOIDED else ()
 
 
 __all__ = ["INTEGERS", "Phrases", "Scope"]

@@ -283,8 +283,6 @@ class Player:
         bases = self._bases(ours, theirs)
         if len(bases) > 1:
             return "not possible: several bases"
-        if self.cleaned and "merge of siblings after cleanup" in AVOIDED:
-            return "avoided"
         if theirs in self._ancestors(ours) or ours in self._ancestors(theirs):
             return self._joined(
                 target, source, self.state(target if theirs in self._ancestors(ours) else source)
@@ -438,8 +436,6 @@ class Player:
         """At the end every branch is compared whole, and the files are checked."""
         for branch in self.heads:
             self._compare_all(branch)
-        if "fsck of unsigned" in AVOIDED:
-            return
         found = self.graph.verify().findings
         if found:
             raise DifferenceError("fsck", str(found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tests.lives import values
+from tests.lives import scalars, values
 from tests.lives.blueprint import ENUM, INTEGERS, Blueprint, Node, Prop
 from tests.lives.evaluator import Evaluator
 from tests.lives.parser import parse
@@ -112,9 +112,14 @@ class Mutation:
 
     def _values(self, type_: str, fields: Any, env: dict[str, Any]) -> Row:
         look = self._evaluator()
-        found = {}
+        look.strict = True
+        found: Row = {}
         for name, expr in fields:
-            value = look.value(expr, env)
+            try:
+                value = look.value(expr, env)
+            except scalars.BeyondError as error:
+                raise RefusedError(f"{name} is {error}") from error
+            value = int(value) if isinstance(value, scalars.Unsigned) else value
             if name in ("from", "to") and "src" not in look.names.props[type_]:
                 found["src" if name == "from" else "dst"] = values.identify(value)
             else:

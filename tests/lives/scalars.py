@@ -1,7 +1,7 @@
 """What operators and functions mean, over plain Python values. None is null.
 
-Whole numbers are exact. A result beyond 64 signed bits is null, as documented; so is a division by
-zero.
+Whole numbers are exact, and a result outside of its type raises BeyondError; a division by zero is
+null.
 """
 
 from __future__ import annotations
@@ -13,10 +13,26 @@ from datetime import date, datetime
 from typing import Any
 
 I64 = (-(2**63), 2**63 - 1)
+U64 = (0, 2**64 - 1)
 
 
-def fit(value: int) -> int | None:
-    return value if I64[0] <= value <= I64[1] else None
+class Unsigned(int):
+    """A whole number of type U64. Every other int here is signed."""
+
+
+class BeyondError(Exception):
+    """An integer is outside of its type: null in a read, an error in a value to be written."""
+
+
+def unsigned(value: Any) -> Any:
+    return Unsigned(value) if isinstance(value, int) else value
+
+
+def fit(value: int, like: type = int) -> int:
+    low, high = U64 if like is Unsigned else I64
+    if not low <= value <= high:
+        raise BeyondError(str(value))
+    return like(value)
 
 
 def arithmetic(op: str, left: Any, right: Any) -> Any:
@@ -27,7 +43,9 @@ def arithmetic(op: str, left: Any, right: Any) -> Any:
     if op == "%":
         return _remainder(left, right)
     result = {"+": lambda: left + right, "-": lambda: left - right, "*": lambda: left * right}[op]()
-    return fit(result) if isinstance(result, int) else result
+    if not isinstance(result, int):
+        return result
+    return fit(result, Unsigned if Unsigned in (type(left), type(right)) else int)
 
 
 def _remainder(left: Any, right: Any) -> Any:
@@ -36,7 +54,7 @@ def _remainder(left: Any, right: Any) -> Any:
         return None
     if isinstance(left, int) and isinstance(right, int):
         size = abs(left) % abs(right)
-        return fit(-size if left < 0 else size)
+        return fit(-size if left < 0 else size, type(left))
     return math.fmod(left, right)
 
 
@@ -92,7 +110,8 @@ def member(value: Any, items: list[Any]) -> bool | None:
 
 def call(name: str, args: list[Any]) -> Any:
     if name == "coalesce":
-        return next((arg for arg in args if arg is not None), None)
+        found = next((arg for arg in args if arg is not None), None)
+        return unsigned(found) if any(isinstance(arg, Unsigned) for arg in args) else found
     return None if args[0] is None else _FUNCTIONS[name](args[0])
 
 
@@ -118,7 +137,7 @@ _FUNCTIONS: dict[str, Any] = {
     "upper": str.upper,
     "trim": str.strip,
     "length": len,
-    "abs": lambda v: fit(abs(v)) if isinstance(v, int) else abs(v),
+    "abs": lambda v: fit(abs(v), type(v)) if isinstance(v, int) else abs(v),
     "round": _round,
     "floor": _whole(math.floor),
     "ceil": _whole(math.ceil),

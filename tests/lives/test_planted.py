@@ -12,6 +12,7 @@ from tests.mutants.catalogue import applied
 
 MOST_SEEDS = 50
 PLANTED = {
+    "test_18_08": "integers become null",
     "test_18_10": "dates without ends",
     "test_18_11": "search finds the dead",
     "test_18_12": "branches share a text index",

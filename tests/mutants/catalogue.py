@@ -21,6 +21,7 @@ from omnigraph import arguments
 from omnigraph.commit import audit, branches, checks, decide, door, genesis, journal, recovery
 from omnigraph.commit.decide import Outcome, TableStatus
 from omnigraph.engines.embedded import integrity, numbering, statements
+from omnigraph.engines.expressions import integers
 from omnigraph.history import ancestry, places, rows
 from omnigraph.history.refs import MAIN_BRANCH, branch_path
 from omnigraph.lang.gq.check import paths, walks
@@ -251,6 +252,12 @@ def _unchecked(kind: type[Any]) -> Callable[[], list[Patch]]:
 def _nowhere(column: Any) -> Any:
     return pa.array([False] * len(column))
 
+
+def _leniently(op: Any, left: Any, right: Any, wanted: Any, strict: bool) -> Any:
+    return _ONE_BY_ONE(op, left, right, wanted, False)
+
+
+_ONE_BY_ONE = integers._one_by_one
 
 # Searching.
 
@@ -496,6 +503,10 @@ MUTANTS: dict[str, Mutant] = {
     "fuzzy leaves words as they are": Mutant(
         "search", "a word is compared with stems, and its own stem is not", SEARCHES,
         lambda: [(text, "fuzzy_terms", str.split)],
+    ),
+    "integers become null": Mutant(
+        "validation", "an integer beyond its type is written as null", LIVES,
+        lambda: [(integers, "_one_by_one", _leniently)],
     ),
     "dates without ends": Mutant(
         "validation", "days outside of the calendar are let in", LIVES,
