@@ -20,7 +20,14 @@ import pyarrow.compute as pc
 from omnigraph import arguments
 from omnigraph.commit import audit, branches, checks, decide, door, genesis, journal, recovery
 from omnigraph.commit.decide import Outcome, TableStatus
-from omnigraph.engines.embedded import integrity, numbering, statements
+from omnigraph.engines.embedded import (
+    arrays,
+    catalog_view,
+    integrity,
+    lineage,
+    numbering,
+    statements,
+)
 from omnigraph.engines.expressions import integers
 from omnigraph.history import ancestry, places, rows
 from omnigraph.history.refs import MAIN_BRANCH, branch_path
@@ -56,6 +63,7 @@ UNIVERSE, LINEAGE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES, SEARCHES, T
     "decay",
 )
 LIVES = "lives"
+PRESSURE = "memory pressure"
 Patch = tuple[Any, str, Any]
 
 
@@ -265,6 +273,17 @@ _ONE_BY_ONE = integers._one_by_one
 def _by_count(table: Any, column: str, fragments: Any) -> Any:
     marks = [(tuple(f.path for f in m.files), repr(m.deletion_file)) for m in _metadata(fragments)]
     return column, tuple(marks)
+
+
+# Memory.
+
+
+def _by_version(version: Any, serial: int) -> Any:
+    return numbering.Label(version, numbering.FROM_NOTHING)
+
+
+def _taken_again(view: Any) -> Any:
+    return view.resident.arrays(view._bounds)
 
 
 def _metadata(fragments: Any) -> list[Any]:
@@ -499,6 +518,18 @@ MUTANTS: dict[str, Mutant] = {
     "branches share a text index": Mutant(
         "search", "the rows that are gone are counted instead of named", SEARCHES,
         lambda: [(scratch, "scratch_key", _by_count)],
+    ),
+    "arrays by version only": Mutant(
+        "memory", "arrays by number are used with any numbering of their version", PRESSURE,
+        lambda: [(arrays, "Label", _by_version), (lineage, "Label", _by_version)],
+    ),
+    "a numbering for each access": Mutant(
+        "memory", "a query takes the numbering again whenever it needs it", PRESSURE,
+        lambda: [(catalog_view.TypeView, "arrays", property(_taken_again))],
+    ),
+    "kept in any numbering": Mutant(
+        "memory", "adjacency is kept on disk whatever numbering it is in", PRESSURE,
+        lambda: [(numbering.Numbering, "is_from_nothing", True)],
     ),
     "fuzzy leaves words as they are": Mutant(
         "search", "a word is compared with stems, and its own stem is not", SEARCHES,

@@ -32,6 +32,7 @@ from tests.mutants.catalogue import (
     LINEAGE,
     LIVES,
     MUTANTS,
+    PRESSURE,
     RESTORES,
     SEARCHES,
     SWEEP,
@@ -41,6 +42,7 @@ from tests.mutants.catalogue import (
     Mutant,
     applied,
 )
+from tests.pressure import Pressure
 from tests.searches import Life
 from tests.universe.playing import play
 from tests.universe.programs import program
@@ -48,6 +50,7 @@ from tests.universe.programs import program
 MOST_SEEDS = 50
 SEARCHED_STEPS = 14
 DECAY_STEPS = 8
+PRESSURE_STEPS = 12
 # So many histories of the model are one seed.
 HISTORIES = 20
 
@@ -72,7 +75,7 @@ def hunt(name: str, folder: Path, healthy: Nursery, first: int = 1) -> Caught | 
         # A nursery that fails catches nothing.
         nursery.run("look", str(folder / "nowhere")).result()
         check: Check | None = None
-        ordered = (UNIVERSE, LINEAGE, ISOLATION, SEARCHES, DECAY, LIVES)
+        ordered = (UNIVERSE, LINEAGE, ISOLATION, SEARCHES, DECAY, LIVES, PRESSURE)
         for seed in _seeds(first if mutant.check in ordered else 1):
             try:
                 check = check or _CHECKS[mutant.check](mutant, nursery, folder / uuid4().hex)
@@ -91,7 +94,7 @@ def _seeds(first: int) -> list[int]:
 @contextmanager
 def _here(mutant: Mutant, name: str) -> Iterator[None]:
     """In checks without children this process works, too; in the others it only looks."""
-    own = (UNIVERSE, LINEAGE, RESTORES, SEARCHES, TEXTS, DECAY, LIVES)
+    own = (UNIVERSE, LINEAGE, RESTORES, SEARCHES, TEXTS, DECAY, LIVES, PRESSURE)
     with applied(name if mutant.check in own else ""):
         yield
 
@@ -165,6 +168,10 @@ def _lives(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
     return check
 
 
+def _pressure(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
+    return lambda seed: Pressure(seed, folder / str(seed)).play(PRESSURE_STEPS)
+
+
 _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     UNIVERSE: _universe,
     LINEAGE: _lineage,
@@ -178,6 +185,7 @@ _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     LIVES: _lives,
     TEXTS: _texts,
     DECAY: _decay,
+    PRESSURE: _pressure,
 }
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engines.embedded.arrays import Arrays
 from omnigraph.engines.embedded.bounds import Bounds
 from omnigraph.engines.embedded.numbering import Array, Numbering
 from omnigraph.engines.embedded.resident import Resident
@@ -31,17 +32,28 @@ class TypeView:
         self.type = type_
         self.resident = resident
         self._bounds = bounds
-        self._numbering: Numbering | None = None
+        self._arrays: Arrays | None = None
 
     @property
     def name(self) -> str:
         return self.type.name
 
     @property
+    def arrays(self) -> Arrays:
+        """What is known by number. Taken once, so that a query sees one numbering throughout."""
+        if self._arrays is None:
+            self._arrays = self.resident.arrays(self._bounds)
+        return self._arrays
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether the numbering is known already."""
+        known = self._arrays is not None or self.resident.rows == 0
+        return known or self.resident.is_numbered
+
+    @property
     def numbering(self) -> Numbering:
-        if self._numbering is None:
-            self._numbering = self.resident.numbering(self._bounds)
-        return self._numbering
+        return self.arrays.numbering
 
     def physical(self, name: str) -> tuple[str, Any] | None:
         """The column and Arrow type of a property; None if the type has no such property."""
@@ -55,20 +67,19 @@ class TypeView:
         physical = self.physical(name)
         if physical is None or not self.resident.has(physical[0]):
             return pa.nulls(self.numbering.size, physical[1] if physical else pa.null())
-        if not self.resident.fits(physical[0]):
+        if not self.arrays.fits(physical[0]):
             return None
-        return _typed(self.resident.column(physical[0], self._bounds), physical[1])
+        return _typed(self.arrays.column(physical[0]), physical[1])
 
     def values(self, name: str, numbers: Array) -> pa.Array:
         """A property of some rows."""
         physical = self.physical(name)
         if physical is None or not self.resident.has(physical[0]):
             return pa.nulls(len(numbers), physical[1] if physical else pa.null())
-        found = self.resident.values(physical[0], numbers, self._bounds)
-        return _typed(found, physical[1])
+        return _typed(self.arrays.values(physical[0], numbers), physical[1])
 
     def find(self, ids: Sequence[str]) -> Array:
-        return self.resident.find(ids, self._bounds)
+        return self.arrays.find(ids)
 
 
 @dataclass(frozen=True, eq=False)

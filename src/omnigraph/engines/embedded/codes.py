@@ -1,7 +1,7 @@
 """Values as whole numbers that sort and group like the values themselves.
 
 The code of a value is its rank among the distinct values; null is -1, which puts it before
-everything, as the language wants it. Codes of whole columns are kept per table version, so that
+everything, as the language wants it. Codes of whole columns are kept per numbering, so that
 grouping and sorting by a property is grouping and sorting by integers.
 
 Guarantees: equal values have equal codes and smaller values smaller ones; NaN is larger than any
@@ -66,7 +66,7 @@ def _of_property(entities: Entities, name: str, run: Run) -> Codes | None:
     physical = view.physical(name)
     if physical is None or not view.resident.has(physical[0]):
         return None
-    key = (view.resident.key, "codes", physical[0])
+    key = (view.arrays.label, "codes", physical[0])
     whole: Codes | None = run.cache.peek(key)
     if whole is None:
         many = len(entities.numbers) * _WHOLE_SHARE >= view.numbering.size
@@ -85,10 +85,10 @@ def codes_of_entities(entities: Entities, run: Run) -> Codes:
     if space.is_single:
         (view,) = space.views
         many = len(numbers) * _WHOLE_SHARE >= view.numbering.size
-        if many or view.resident.is_ordered:
+        if many or view.arrays.is_ordered:
             if view.numbering.size == 0:
                 return Codes(np.full(len(numbers), -1, np.int64), 0)
-            rank = view.resident.id_rank(run.bounds)
+            rank = view.arrays.id_rank()
             return Codes(pick(rank, numbers, -1), len(rank))
     ranks = rank_values(property_values(entities, ID_COLUMN, pa.string()), run.bounds)
     if space.is_single:

@@ -5,6 +5,9 @@ them most of the rest. What was made from nothing is kept under the versions tha
 with the numbers of their rows; a later process maps it, also when a few commits have been made
 since: then it is carried over like in a process that was there.
 
+Only arrays in numberings from nothing are kept: such numbers follow from the version alone, so the
+versions in the name of a state name its numberings as well; the row ids lie beside the arrays.
+
 Guarantees: a kept state is used only for versions that it was made from, or that descend from them;
 only graphs on local disk, and only large edge tables, are kept; failing to keep is no error. Once
 kept, the mapped arrays take the place of those in memory, which the system cannot take back.
@@ -14,10 +17,11 @@ Deliberately absent: lists by edge, which few queries need.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,7 +29,7 @@ from omnigraph import logs
 from omnigraph.engines.embedded.adjacency import Endpoints, Neighbours
 from omnigraph.engines.embedded.bounds import Bounds
 from omnigraph.engines.embedded.cache import ByteCache
-from omnigraph.engines.embedded.numbering import Array, Numbering
+from omnigraph.engines.embedded.numbering import FROM_NOTHING, Array, Label, Numbering
 from omnigraph.engines.embedded.releasing import give_back
 from omnigraph.engines.embedded.resident import Resident
 from omnigraph.errors import HistoryReclaimedError, StorageError
@@ -43,6 +47,9 @@ _FOLDER = "adjacency"
 _PARTS = ("edge", "source", "target")
 
 Open = Callable[[TableVersion], Resident]
+# Of edges, sources and targets.
+Labels: TypeAlias = tuple[Label, Label, Label]
+Numberings: TypeAlias = tuple[Numbering, Numbering, Numbering]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +65,14 @@ class Trio:
         return self.edges, self.sources, self.targets
 
     @property
-    def keys(self) -> tuple[Hashable, Hashable, Hashable]:
-        return self.edges.key, self.sources.key, self.targets.key
+    def kept_labels(self) -> Labels:
+        """The numberings that kept arrays are in."""
+        edges, sources, targets = (Label(each.key, FROM_NOTHING) for each in self.all)
+        return edges, sources, targets
 
     def versions(self) -> list[TableVersion] | None:
         found = [resident.table.version for resident in self.all if resident.table is not None]
         return found if len(found) == 3 else None
-
-    def is_fresh(self, bounds: Bounds) -> bool:
-        """Whether the numbers are those that any process would give."""
-        return all(resident.numbering(bounds).continues is None for resident in self.all)
 
 
 class Keeper:
@@ -91,13 +96,13 @@ class Keeper:
         for each in self._saving:
             each.result()
 
-    def keep(self, trio: Trio, ends: Endpoints) -> None:
+    def keep(self, trio: Trio, numberings: Numberings, ends: Endpoints) -> None:
         """Keep ends that were resolved from nothing, in the background."""
-        versions = self._kept_versions(trio)
+        versions = self._kept_versions(trio, numberings)
         if versions is None:
             return
         arrays = {"sources": ends.sources, "targets": ends.targets}
-        arrays |= _as_arrays([resident.numbering(self._bounds) for resident in trio.all])
+        arrays |= _as_arrays(numberings)
         text = json.dumps([version.to_json() for version in versions]).encode()
         arrays["versions"] = np.frombuffer(text, np.uint8)
 
@@ -109,9 +114,9 @@ class Keeper:
 
         self._saving.append(self._bounds.beside(save))
 
-    def keep_lists(self, trio: Trio, way: str, lists: Neighbours) -> None:
+    def keep_lists(self, trio: Trio, numberings: Numberings, way: str, lists: Neighbours) -> None:
         """Keep neighbour lists, by the way they lead, that were sorted from nothing."""
-        versions = self._kept_versions(trio)
+        versions = self._kept_versions(trio, numberings)
         if versions is None:
             return
         arrays = {f"{way}-offsets": lists.offsets, f"{way}-targets": lists.targets}
@@ -119,17 +124,16 @@ class Keeper:
         def save() -> None:
             mapped = self._lists(versions, way) if self._save(versions, arrays) else None
             if mapped is not None:
-                self._cache.put((trio.keys, way, False), mapped, mapped.nbytes)
+                self._cache.put((trio.kept_labels, way, False), mapped, mapped.nbytes)
                 give_back()
 
         self._saving.append(self._bounds.beside(save))
 
-    def _kept_versions(self, trio: Trio) -> list[TableVersion] | None:
-        """The versions of tables of which something is kept."""
-        versions = trio.versions()
-        if versions is None or not self.keeps(trio) or not trio.is_fresh(self._bounds):
+    def _kept_versions(self, trio: Trio, numberings: Numberings) -> list[TableVersion] | None:
+        """The versions of tables of which something is kept, in these numberings."""
+        if not all(numbering.is_from_nothing for numbering in numberings):
             return None
-        return versions
+        return trio.versions() if self.keeps(trio) else None
 
     def _is_worthwhile(self, trio: Trio) -> bool:
         return self._root.location.scheme == "file" and trio.edges.rows >= _LEAST_EDGES
@@ -163,7 +167,7 @@ class Keeper:
         versions = trio.versions()
         if versions is None or not self.keeps(trio):
             return
-        if self._cache.peek((trio.keys, "endpoints")) is not None:
+        if self._cache.peek((trio.kept_labels, "endpoints")) is not None:
             return
         if self._load(_name(versions), trio):
             return
@@ -171,9 +175,9 @@ class Keeper:
         if not any(resident.is_numbered for resident in trio.all):
             self._adopt_ancestor(versions)
 
-    def lists(self, trio: Trio, way: str, size: int) -> Neighbours | None:
+    def lists(self, trio: Trio, numberings: Numberings, way: str, size: int) -> Neighbours | None:
         """Kept neighbour lists of so many nodes."""
-        versions = self._kept_versions(trio)
+        versions = self._kept_versions(trio, numberings)
         found = None if versions is None else self._lists(versions, way)
         return found if found is not None and found.size == size else None
 
@@ -216,21 +220,21 @@ class Keeper:
         if not len(sources) == len(targets) == trio.edges.rows:
             return False
         for resident, numbering in zip(trio.all, kept, strict=True):
-            if resident.numbered(numbering).continues is not None:
+            if not resident.numbered(numbering).is_from_nothing:
                 return False
         ends = Endpoints(sources, targets)
-        self._cache.put((trio.keys, "endpoints"), ends, ends.nbytes)
+        self._cache.put((trio.kept_labels, "endpoints"), ends, ends.nbytes)
         return True
 
     def _load_lists(self, versions: list[TableVersion], trio: Trio) -> None:
         """Those of an ancestor, from which later ones are made."""
         for way, near in (("out", trio.sources), ("in", trio.targets)):
             found = self._lists(versions, way)
-            if found is not None and found.size == near.numbering(self._bounds).size:
-                self._cache.put((trio.keys, way, False), found, found.nbytes)
+            if found is not None and found.size == near.rows:
+                self._cache.put((trio.kept_labels, way, False), found, found.nbytes)
 
 
-def _as_arrays(numberings: list[Numbering]) -> dict[str, Array]:
+def _as_arrays(numberings: Numberings) -> dict[str, Array]:
     """Sizes, and the row ids of those tables where they are not the numbers themselves."""
     marks = [(numbering.size, numbering.row_ids is None) for numbering in numberings]
     found = {"sizes": np.array(marks, np.int64).ravel()}

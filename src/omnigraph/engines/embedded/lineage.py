@@ -20,7 +20,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engines.embedded.numbering import Array, Numbering
+from omnigraph.engines.embedded.numbering import (
+    Array,
+    Label,
+    Numbering,
+    Origin,
+    continuing,
+)
 from omnigraph.errors import HistoryReclaimedError, StorageNotFoundError
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN
 from omnigraph.model.snapshot import TableVersion
@@ -51,6 +57,11 @@ class Delta:
     updated: pa.Table
     moved_from: Array
     removed: Array
+
+    @property
+    def nbytes(self) -> int:
+        held = (self.inserted, self.updated, self.moved_from, self.removed)
+        return sum(int(each.nbytes) for each in held)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +143,9 @@ def _delta(written: pa.Table, older: pa.Table, columns: list[str]) -> Delta:
     )
 
 
-def continued(before: Numbering, delta: Delta, key: object) -> Numbering | None:
+def continued(before: Numbering, found: Ancestor) -> Numbering | None:
     """The numbering of a version from its ancestor's; None when holes would waste too many."""
+    delta = found.delta
     fresh = delta.inserted.column(ROW_ID).to_numpy()
     moved = delta.updated.column(ROW_ID).to_numpy()
     size = before.size + len(fresh)
@@ -150,4 +162,5 @@ def continued(before: Numbering, delta: Delta, key: object) -> Numbering | None:
         alive[before.to_numbers(delta.removed)] = False
         if np.count_nonzero(alive) * 4 < size * 3:
             return None
-    return Numbering(size, row_ids, alive, continues=key)
+    origin = Origin(Label(found.resident.key, before.serial), delta)
+    return continuing(size, row_ids, alive, origin)

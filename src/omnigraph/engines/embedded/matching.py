@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engines.base import DEFAULT_OPTIONS
+from omnigraph.engines.embedded.arrays import Arrays
 from omnigraph.engines.embedded.bounds import Bounds
 from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.catalog_view import Space, TypeView
@@ -127,11 +128,19 @@ class _Rows(Resident):
     def rows(self) -> int:
         return int(self._rows.num_rows)
 
-    def numbering(self, bounds: Bounds) -> Numbering:
-        return Numbering(self.rows)
+    def arrays(self, bounds: Bounds) -> Arrays:
+        return _RowArrays(self, self._rows, bounds)
 
     def has(self, column: str) -> bool:
         return column in self._rows.column_names
+
+
+class _RowArrays(Arrays):
+    """Columns of rows in memory, in the order of the rows."""
+
+    def __init__(self, resident: Resident, rows: pa.Table, bounds: Bounds) -> None:
+        super().__init__(resident, Numbering(rows.num_rows), _NOTHING_HELD, bounds)
+        self._rows = rows
 
     def fits(self, column: str) -> bool:
         return True
@@ -139,13 +148,13 @@ class _Rows(Resident):
     def held(self, column: str) -> pa.Array | None:
         return combined(self._rows.column(column))
 
-    def column(self, column: str, bounds: Bounds) -> pa.Array:
+    def column(self, column: str) -> pa.Array:
         return combined(self._rows.column(column))
 
-    def values(self, column: str, numbers: Array, bounds: Bounds) -> pa.Array:
+    def values(self, column: str, numbers: Array) -> pa.Array:
         indices = pa.array(numbers, mask=numbers < 0)
         return combined(self._rows.column(column)).take(indices)
 
-    def find(self, ids: Sequence[str], bounds: Bounds) -> Array:
+    def find(self, ids: Sequence[str]) -> Array:
         places = {id_: at for at, id_ in enumerate(self._rows.column(ID_COLUMN).to_pylist())}
         return np.array([places.get(id_, NOBODY) for id_ in ids], np.int32)

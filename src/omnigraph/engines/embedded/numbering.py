@@ -4,6 +4,10 @@ A version that is numbered from nothing has its numbers in the order of row ids.
 continue the numbers of an earlier one: a row keeps its number for as long as its id lives, new rows
 come at the end, and removed rows leave a hole that `alive` marks.
 
+So a version can have several numberings. Those from nothing are all equal and have the serial
+`FROM_NOTHING`; every other one has a serial of its own. Whatever is cached by number has the serial
+in its key.
+
 Guarantees: arrays by number have `size` places; equal row ids have equal numbers; a value that is
 looked up and not there is an error, never the value beside it.
 Deliberately absent: what the rows hold.
@@ -14,15 +18,37 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from omnigraph.errors import InvariantViolationError
 
+if TYPE_CHECKING:
+    from omnigraph.engines.embedded.lineage import Delta
+
 Array: TypeAlias = np.ndarray[Any, Any]
 
 NOBODY = -1  # the number of no row
+FROM_NOTHING = 0  # the serial of a numbering that continues no other
+
+_serials = count(FROM_NOTHING + 1)
+
+
+class Label(NamedTuple):
+    """Names one numbering of one table version: what arrays by number are cached under."""
+
+    version: Hashable
+    serial: int
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """The numbering that another one continues, and what has changed since."""
+
+    label: Label
+    delta: Delta
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +58,9 @@ class Numbering:
     size: int
     row_ids: Array | None = None
     alive: Array | None = None
-    # The version whose numbers these continue: what is known by its numbers holds here, too.
-    continues: Hashable | None = None
+    # The numbering that this one continues: what is known by its numbers holds here, too.
+    origin: Origin | None = None
+    serial: int = FROM_NOTHING
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
@@ -44,9 +71,13 @@ class Numbering:
         return self.size if self.alive is None else int(np.count_nonzero(self.alive))
 
     @property
+    def is_from_nothing(self) -> bool:
+        return self.serial == FROM_NOTHING
+
+    @property
     def nbytes(self) -> int:
-        held = (self.row_ids, self.alive)
-        return 64 + sum(array.nbytes for array in held if array is not None)
+        held = (self.row_ids, self.alive, None if self.origin is None else self.origin.delta)
+        return 64 + sum(each.nbytes for each in held if each is not None)
 
     def everything(self) -> Array:
         """The numbers of all rows, ascending."""
@@ -113,6 +144,11 @@ class Placing:
         numbers = np.concatenate(self._numbers) if self._numbers else np.arange(self._count)
         places[numbers] = np.arange(len(numbers))
         return places
+
+
+def continuing(size: int, row_ids: Array | None, alive: Array | None, origin: Origin) -> Numbering:
+    """A numbering that continues another one, with a serial that no other has."""
+    return Numbering(size, row_ids, alive, origin, next(_serials))
 
 
 def number_parts(parts: Iterator[Array]) -> Numbering:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engines.embedded.arrays import indices
 from omnigraph.engines.embedded.frame import Entities
 from omnigraph.engines.embedded.numbering import NOBODY
-from omnigraph.engines.embedded.resident import indices
 from omnigraph.engines.embedded.run import Run
 from omnigraph.engines.expressions.shapes import (
     TYPE_FIELD,

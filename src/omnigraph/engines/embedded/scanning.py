@@ -110,11 +110,11 @@ def _ask_storage(view: TypeView, predicates: Sequence[Expr], access: Access) -> 
     if any(isinstance(part, TextMatch) for p in predicates for part in parts(p)):
         return False
     columns = {name for p in predicates for name in _columns(p, view)}
-    if all(view.resident.held(column) is not None for column in columns):
+    if all(view.arrays.held(column) is not None for column in columns):
         return False
     if access is Access.INDEX:
         return view.resident.rows > _SMALL_TABLE
-    return not all(view.resident.fits(column) for column in columns)
+    return not all(view.arrays.fits(column) for column in columns)
 
 
 def _columns(predicate: Expr, view: TypeView) -> set[str]:

@@ -170,7 +170,7 @@ def _hits(
         query = vector_of(score, view.type, run, run.options.embed)
         if query is None:
             return None
-        held = view.resident.searched(physical[0], run.bounds)
+        held = view.arrays.searched(physical[0])
         holder = None if held is None else _holder(held, view)
         ties = _tie_break(view, run)
         return vector_topk(

@@ -5,16 +5,15 @@ the neighbours of these nodes" by adjacency if memory holds it or if it pays to 
 index probes for a few nodes of a large table otherwise.
 
 Guarantees: both ways give the same pairs; adjacency is cached by the versions of the edge table and
-of both node tables, so branches that share those share it.
+of both node tables and by their numberings, so branches that share those share it.
 Deliberately absent: predicates, and more than one hop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +25,7 @@ from omnigraph.engines.embedded.adjacency import (
     build_by_edge,
     build_distinct,
 )
+from omnigraph.engines.embedded.arrays import Arrays
 from omnigraph.engines.embedded.bounds import Bounds
 from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.carrying import (
@@ -35,10 +35,9 @@ from omnigraph.engines.embedded.carrying import (
     widened,
 )
 from omnigraph.engines.embedded.catalog_view import TypeView
-from omnigraph.engines.embedded.keeping import Keeper, Trio
-from omnigraph.engines.embedded.numbering import NOBODY, Array
+from omnigraph.engines.embedded.keeping import Keeper, Labels, Numberings, Trio
+from omnigraph.engines.embedded.numbering import NOBODY, Array, Label
 from omnigraph.engines.embedded.releasing import give_back
-from omnigraph.engines.embedded.resident import Resident
 from omnigraph.errors import LimitExceededError
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN
 from omnigraph.storage.reading import ROW_ID
@@ -52,8 +51,6 @@ _RESOLVED_AT_ONCE = 200_000
 _READ_AHEAD = 2 << 20
 # From so many edges on, reading them leaves memory behind that is worth giving back.
 _LARGE = 500_000
-
-_Versions: TypeAlias = tuple[Hashable, Hashable, Hashable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +84,7 @@ class Leg:
         self.keeper = keeper  # made when it is needed
         sources, targets = self._ends()
         self.trio = Trio(edge.resident, sources.resident, targets.resident)
-        self._versions = self.trio.keys
+        self._labels_taken: Labels | None = None
 
     def turned(self) -> Leg:
         """The same edges, walked the other way."""
@@ -100,21 +97,37 @@ class Leg:
             self._key(by_edge), lambda: self._build(by_edge), lambda made: made.nbytes
         )
 
+    @property
+    def _labels(self) -> Labels:
+        """The numberings that this query sees."""
+        if self._labels_taken is None:
+            edges, sources, targets = (view.arrays.label for view in self._views())
+            self._labels_taken = edges, sources, targets
+        return self._labels_taken
+
+    def _views(self) -> tuple[TypeView, TypeView, TypeView]:
+        return self.edge, *self._ends()
+
+    def _numberings(self) -> Numberings:
+        edges, sources, targets = (view.numbering for view in self._views())
+        return edges, sources, targets
+
     def is_held(self, by_edge: bool = False) -> bool:
         return self._cache.peek(self._key(by_edge)) is not None
 
     @property
     def is_resolved(self) -> bool:
-        return self._cache.peek((self._versions, "endpoints")) is not None
+        """Whether the endpoints are held; does not number what is not numbered yet."""
+        if not all(view.is_numbered for view in self._views()):
+            return False
+        return self._cache.peek((self._labels, "endpoints")) is not None
 
     def endpoints(self) -> Endpoints:
         """Both ends of every edge as numbers."""
-        return self._cache.get(
-            (self._versions, "endpoints"), self._resolve, lambda made: made.nbytes
-        )
+        return self._cache.get((self._labels, "endpoints"), self._resolve, lambda made: made.nbytes)
 
     def _key(self, by_edge: bool) -> tuple[object, ...]:
-        return (self._versions, self._way, by_edge)
+        return (self._labels, self._way, by_edge)
 
     @property
     def _way(self) -> str:
@@ -124,7 +137,7 @@ class Leg:
         size = self.near.numbering.size
         if by_edge:
             return build_by_edge(*self._oriented(self.endpoints()), size, self._bounds)
-        kept = None if self.keeper is None else self.keeper().lists(self.trio, self._way, size)
+        kept = self._kept_neighbours(size)
         if kept is not None:
             return kept
         carried = self._carried_neighbours(size)
@@ -132,8 +145,13 @@ class Leg:
             return carried
         made = build_distinct(*self._oriented(self.endpoints()), size, self._bounds)
         if self.keeper is not None:
-            self.keeper().keep_lists(self.trio, self._way, made)
+            self.keeper().keep_lists(self.trio, self._numberings(), self._way, made)
         return made
+
+    def _kept_neighbours(self, size: int) -> Neighbours | None:
+        if self.keeper is None:
+            return None
+        return self.keeper().lists(self.trio, self._numberings(), self._way, size)
 
     def _oriented(self, ends: Endpoints) -> tuple[Array, Array]:
         pair = (ends.sources, ends.targets)
@@ -141,19 +159,13 @@ class Leg:
 
     # From an earlier version
 
-    def _earlier(self) -> Iterator[tuple[Resident, _Versions, Endpoints]]:
+    def _earlier(self) -> Iterator[tuple[Labels, Endpoints]]:
         """Earlier states of edges and nodes whose numbers still hold, with their endpoints."""
-        edges = self.edge.resident
-        continues = self.edge.numbering.continues
-        states = [edges]
-        if edges.ancestor is not None and edges.ancestor.resident.key == continues:
-            states.append(edges.ancestor.resident)
-        sources, targets = self._ends()
-        for state, source, target in product(states, _keys(sources), _keys(targets)):
-            versions = (state.key, source, target)
-            held: Endpoints | None = self._cache.peek((versions, "endpoints"))
-            if versions != self._versions and held is not None and not held.dangles:
-                yield state, versions, held
+        edges, sources, targets = (_lasting(view) for view in self._views())
+        for labels in product(edges, sources, targets):
+            held: Endpoints | None = self._cache.peek((labels, "endpoints"))
+            if labels != self._labels and held is not None and not held.dangles:
+                yield labels, held
 
     def _ends(self) -> tuple[TypeView, TypeView]:
         return (self.near, self.far) if self.outwards else (self.far, self.near)
@@ -161,24 +173,23 @@ class Leg:
     def _carried_endpoints(self) -> Endpoints | None:
         sources, targets = self._ends()
         ends = Ends(
-            lambda ids: sources.resident.find_all(ids, self._bounds),
-            lambda ids: targets.resident.find_all(ids, self._bounds),
+            sources.arrays.find_all,
+            targets.arrays.find_all,
         )
-        for state, _, held in self._earlier():
-            if state is self.edge.resident:
+        numbering = self.edge.numbering
+        for (edges, _, _), held in self._earlier():
+            if numbering.origin is None or edges == self.edge.arrays.label:
                 return held
-            ancestor = self.edge.resident.ancestor
-            if ancestor is not None:
-                return carry_endpoints(held, ancestor.delta, self.edge.numbering, ends)
+            return carry_endpoints(held, numbering.origin.delta, numbering, ends)
         return None
 
     def _carried_neighbours(self, size: int) -> Neighbours | None:
-        for state, versions, held in self._earlier():
-            lists: Neighbours | None = self._cache.peek((versions, self._way, False))
+        for labels, held in self._earlier():
+            lists: Neighbours | None = self._cache.peek((labels, self._way, False))
             if lists is None:
                 continue
             after = self._oriented(self.endpoints())  # carried over as well, for the next version
-            if state is self.edge.resident:
+            if labels[0] == self.edge.arrays.label:
                 return widened(lists, size)
             before = self._oriented(held)
             return carry_neighbours(lists, before, after, size)
@@ -203,13 +214,13 @@ class Leg:
             return known
         ends = self._resolved_anew()
         if self.keeper is not None:
-            self.keeper().keep(self.trio, ends)
+            self.keeper().keep(self.trio, self._numberings(), ends)
         return ends
 
     def _kept_endpoints(self) -> Endpoints | None:
         if self.keeper is not None:
             self.keeper().adopt(self.trio)
-        return self._cache.peek((self._versions, "endpoints"))
+        return self._cache.peek((self._labels, "endpoints"))
 
     def _resolved_anew(self) -> Endpoints:
         table = self.edge.resident.table
@@ -225,22 +236,22 @@ class Leg:
         for rows in stretches(scan, max(_RESOLVED_AT_ONCE, 2 * nodes)):
             numbers = numbering.to_numbers(rows.column(ROW_ID).to_numpy())
             ids = rows.column(SRC_COLUMN), rows.column(DST_COLUMN)
-            near[numbers], far[numbers] = self._found(sources.resident, targets.resident, *ids)
+            near[numbers], far[numbers] = self._found(sources.arrays, targets.arrays, *ids)
             del rows, numbers, ids
         if numbering.size >= _LARGE:
             give_back()
         return Endpoints(near, far)
 
     def _found(
-        self, sources: Resident, targets: Resident, src: pa.ChunkedArray, dst: pa.ChunkedArray
+        self, sources: Arrays, targets: Arrays, src: pa.ChunkedArray, dst: pa.ChunkedArray
     ) -> tuple[Array, Array]:
         """The numbers of both ends; of one table they are found together, by hashing it once."""
         if sources is targets:
             both = pa.chunked_array([*src.chunks, *dst.chunks], src.type)
-            found = sources.find_all(both, self._bounds)
+            found = sources.find_all(both)
             return found[: len(src)], found[len(src) :]
-        other = self._bounds.beside(lambda: targets.find_all(dst, self._bounds))
-        return sources.find_all(src, self._bounds), other.result()
+        other = self._bounds.beside(lambda: targets.find_all(dst))
+        return sources.find_all(src), other.result()
 
     # Neighbours of some nodes
 
@@ -283,10 +294,10 @@ class Leg:
         return pairs.spread(back, len(distinct), by_edge)
 
 
-def _keys(view: TypeView) -> list[Hashable]:
-    """The version of a table, and the one whose numbers it continues."""
-    before = view.numbering.continues
-    return [view.resident.key] if before is None else [view.resident.key, before]
+def _lasting(view: TypeView) -> list[Label]:
+    """The numbering of a table, and the one that it continues."""
+    label, origin = view.arrays.label, view.numbering.origin
+    return [label] if origin is None else [label, origin.label]
 
 
 def stretches(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
