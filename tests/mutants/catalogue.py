@@ -525,7 +525,10 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "a numbering for each access": Mutant(
         "memory", "a query takes the numbering again whenever it needs it", PRESSURE,
-        lambda: [(catalog_view.TypeView, "arrays", property(_taken_again))],
+        lambda: [
+            (catalog_view.TypeView, "arrays", property(_taken_again)),
+            (catalog_view.TypeView, "numbering", property(lambda view: view.arrays.numbering)),
+        ],
     ),
     "kept in any numbering": Mutant(
         "memory", "adjacency is kept on disk whatever numbering it is in", PRESSURE,

@@ -48,12 +48,13 @@ class TypeView:
     @property
     def is_numbered(self) -> bool:
         """Whether the numbering is known already."""
-        known = self._arrays is not None or self.resident.rows == 0
-        return known or self.resident.is_numbered
+        if self._arrays is not None or self.resident.rows == 0:
+            return True
+        return self.resident.is_numbered
 
     @property
     def numbering(self) -> Numbering:
-        return self.arrays.numbering
+        return (self._arrays or self.arrays).numbering
 
     def physical(self, name: str) -> tuple[str, Any] | None:
         """The column and Arrow type of a property; None if the type has no such property."""

@@ -84,6 +84,7 @@ class Leg:
         self.keeper = keeper  # made when it is needed
         sources, targets = self._ends()
         self.trio = Trio(edge.resident, sources.resident, targets.resident)
+        self._views = (edge, sources, targets)
         self._labels_taken: Labels | None = None
 
     def turned(self) -> Leg:
@@ -101,16 +102,13 @@ class Leg:
     def _labels(self) -> Labels:
         """The numberings that this query sees."""
         if self._labels_taken is None:
-            edges, sources, targets = (view.arrays.label for view in self._views())
-            self._labels_taken = edges, sources, targets
+            edges, sources, targets = self._views
+            self._labels_taken = edges.arrays.label, sources.arrays.label, targets.arrays.label
         return self._labels_taken
 
-    def _views(self) -> tuple[TypeView, TypeView, TypeView]:
-        return self.edge, *self._ends()
-
     def _numberings(self) -> Numberings:
-        edges, sources, targets = (view.numbering for view in self._views())
-        return edges, sources, targets
+        edges, sources, targets = self._views
+        return edges.numbering, sources.numbering, targets.numbering
 
     def is_held(self, by_edge: bool = False) -> bool:
         return self._cache.peek(self._key(by_edge)) is not None
@@ -118,7 +116,8 @@ class Leg:
     @property
     def is_resolved(self) -> bool:
         """Whether the endpoints are held; does not number what is not numbered yet."""
-        if not all(view.is_numbered for view in self._views()):
+        edges, sources, targets = self._views
+        if not (edges.is_numbered and sources.is_numbered and targets.is_numbered):
             return False
         return self._cache.peek((self._labels, "endpoints")) is not None
 
@@ -161,7 +160,7 @@ class Leg:
 
     def _earlier(self) -> Iterator[tuple[Labels, Endpoints]]:
         """Earlier states of edges and nodes whose numbers still hold, with their endpoints."""
-        edges, sources, targets = (_lasting(view) for view in self._views())
+        edges, sources, targets = (_lasting(view) for view in self._views)
         for labels in product(edges, sources, targets):
             held: Endpoints | None = self._cache.peek((labels, "endpoints"))
             if labels != self._labels and held is not None and not held.dangles:
