@@ -22,6 +22,22 @@ symptoms, as damaged files), file systems other than ext4 with an ordered journa
 several machines that share a network file system, and power cuts of an S3 server.
 """
 
+MEMORY = """\
+### Memory
+
+Queries, exports, loads, mutations and merges run in processes whose address space is limited. A
+failed allocation of Python, NumPy or Arrow, and one that Lance reports, becomes `limit_exceeded`
+(`storage_unknown` if it interrupted a change); the graph is as before, and the handle can be used.
+
+Native code does not allow this everywhere: Rust, in which Lance is written, ends the process when
+an allocation fails (SIGABRT), and so does the C library when a new thread gets no thread-local
+data. Large work therefore asks for its memory first and leaves a reserve of 48 MiB. Writes with
+less than about 200 MB to spare can still be ended in this way; the next open recovers the graph. Linux
+by default grants memory that it does not have and ends a process later (the OOM killer): set a
+limit of the container or `ulimit -v`, which are both respected, and keep 200 MB above what the
+process uses when idle.
+"""
+
 
 def render(note: str, figures: Figures) -> str:
     parts = [note, "# Reliability", INTRODUCTION.rstrip(), _run(figures), *_sections(figures)]
@@ -139,6 +155,7 @@ def _sections(figures: Figures) -> Iterator[str]:
     yield "## Damaged objects and scarce resources"
     yield _table(("damaged", "tries"), list(figures["damaged objects"].items()))
     yield _table(("scarce", "what came of it"), [_resource(e) for e in figures["resources"]])
+    yield MEMORY.rstrip()
     yield "## Planted bugs"
     bugs = figures["planted bugs"]
     yield (

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.arguments import checked, microseconds
+from omnigraph.exhaustion import reports_exhaustion
 from omnigraph.history.refs import MAIN, Tag
 from omnigraph.history.resolve import Target
 from omnigraph.model.change import EVERYTHING, Change, ChangeFilter
@@ -56,6 +57,7 @@ if TYPE_CHECKING:  # what only some calls need is loaded by those calls
     from omnigraph.operations.verify import Verification
 
 
+@reports_exhaustion
 @checked
 class Graph:
     """A graph at an address, seen from one of its branches."""
@@ -889,6 +891,7 @@ class Graph:
         return Target(self.branch_name, commit, version, moment, tag)
 
 
+@reports_exhaustion
 @checked
 def init(
     uri: str | Path,
@@ -906,6 +909,7 @@ def init(
     return Graph(context)
 
 
+@reports_exhaustion
 @checked
 def open(
     uri: str | Path,

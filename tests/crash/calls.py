@@ -5,8 +5,10 @@ from __future__ import annotations
 from tests.crash.corrupting import furnished, probe, probe_bytes, probe_row
 from tests.crash.crowding import insert_until_killed
 from tests.crash.evolving import evolve, keep_up
+from tests.crash.hunger import make_large, starve_on
 from tests.crash.killing import write_until_killed
 from tests.crash.listappend import append_to_lists
+from tests.crash.lyingdisk import furnish, probe_disk
 from tests.crash.powercuts import check_after_cut, check_loop, cut_at_step, make_loop_graph
 from tests.crash.scarcity import run_with_few_files, starve
 from tests.crash.scenes import (
@@ -52,6 +54,7 @@ __all__ = [
     "cut_at_step",
     "evolve",
     "fail_at_step",
+    "furnish",
     "furnished",
     "increment",
     "insert_until_killed",
@@ -60,18 +63,21 @@ __all__ = [
     "look",
     "look_and_reopen",
     "loop",
+    "make_large",
     "make_loop_graph",
     "perform",
     "prepare",
     "prepare_between",
     "probe",
     "probe_bytes",
+    "probe_disk",
     "probe_row",
     "read_often",
     "record_steps",
     "reopen",
     "run_with_few_files",
     "starve",
+    "starve_on",
     "take_part",
     "watch",
     "watch_reopen",

@@ -33,6 +33,7 @@ from omnigraph.cli.failure import (
 from omnigraph.cli.starting import as_program
 from omnigraph.cli.terminal import echo, note
 from omnigraph.cli.values import quickened
+from omnigraph.exhaustion import exhaustion_reported
 
 
 class Entry(NamedTuple):
@@ -272,9 +273,10 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str], *, as_json: bool) -> int:
     try:
-        code = get_command(app).main(
-            _spelled_anew(arguments), prog_name="omnigraph", standalone_mode=False
-        )
+        with exhaustion_reported():
+            code = get_command(app).main(
+                _spelled_anew(arguments), prog_name="omnigraph", standalone_mode=False
+            )
         return code if isinstance(code, int) else 0
     except errors.OmniGraphError as error:
         print_failure(error, as_json=as_json)

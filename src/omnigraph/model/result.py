@@ -23,6 +23,7 @@ import orjson
 
 from omnigraph.arguments import checked
 from omnigraph.errors import EngineUnavailableError, InvalidArgumentError
+from omnigraph.exhaustion import reports_exhaustion
 from omnigraph.model.temporal import iso, python_rows
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ SAFE_INTEGER = 2**53 - 1
 _ROWS_SHOWN = 50  # in a notebook
 
 
+@reports_exhaustion
 @checked
 class Result:
     """Rows of one query at one commit."""

@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from omnigraph import progress
+from omnigraph import headroom, progress
 from omnigraph.errors import TypeNotFoundError, Violation
 from omnigraph.model.catalog import Catalog, EdgeType
 from omnigraph.operations.inputs import Columns, Lines, Part, Records, refuse_more
@@ -36,6 +36,8 @@ from omnigraph.plan.identities import (
 from omnigraph.plan.values import BASE64_PREFIX
 
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
+# orjson ends the process if it gets no memory; so often it is made sure that there is some.
+_LINES_PER_LOOK = 1024
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ class _Shaper:
         start, total = self._records, len(part.data)
         blocks = read_blocks(self._catalog, part.data, part.file, numbered=numbered)
         for number, block in enumerate(blocks, 1):
+            headroom.require(BLOCK_BYTES, "input")
             seen = min(number * BLOCK_BYTES, total)  # all blocks but the last are of this size
             progress.report("read", seen, total, rows=self._records + block.records, bytes=seen)
             self._findings.merge(block.findings.moved(start))
@@ -146,7 +149,10 @@ class _Shaper:
             line = self._write(table, item, number)
             size += len(line) + 1
             refuse_more(size, self._most_bytes)
+            if number % _LINES_PER_LOOK == 0:
+                headroom.require(0, "input")
             lines.append(line)
+        headroom.require(size, "input")
         return b"\n".join(lines)
 
     def _write(self, table: TableType | None, item: Mapping[str, Any], number: int) -> bytes:

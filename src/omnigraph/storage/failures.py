@@ -11,6 +11,8 @@ Guarantees: a permission problem never reads as "absent"; what nobody recognises
 bytes that make no sense to Lance, to Arrow or to us are such a failure, in whichever of its classes
 it is told; errors of ours and exceptions that are no storage failures pass through untouched, and
 Ctrl-C stays Ctrl-C.
+A failed allocation is never taken for damage: it is `LimitExceededError`, or `StorageUnknownError`
+where it interrupted a change.
 Messages are one line and carry no secret.
 
 Absent on purpose: retries. This module says what happened, not what to do about it.
@@ -39,8 +41,13 @@ from omnigraph.errors import (
     StorageTransientError,
     StorageUnknownError,
 )
+from omnigraph.exhaustion import exhausted, is_exhaustion
 
 _READS = frozenset({"read", "look up", "list", "open", "scan"})
+# These change nothing that anybody can see.
+_INVISIBLE = frozenset(
+    {"stage", "plan", "lay the rows down", "answer the query", "compare the tables", "look at"}
+)
 
 _CONFLICT = re.compile(
     r"commit conflict for version|transaction was preempted"
@@ -112,6 +119,8 @@ def translated(action: str, path: str) -> Iterator[None]:
     except BaseException as error:
         if not is_panic(error):
             raise
+        if is_exhaustion(error):
+            raise _exhausted(error, action, path) from error
         kind = StoragePermanentError if action in _READS else StorageUnknownError
         raise kind(
             f"Could not {action} {path!r}: its bytes make no sense ({one_line(error)}).",
@@ -136,6 +145,8 @@ def classify(error: Exception, action: str, path: str) -> Exception:
     """Our error for a foreign one, or the error itself if it is no storage failure."""
     if isinstance(error, OmniGraphError):
         return error
+    if is_exhaustion(error):
+        return _exhausted(error, action, path)
     if is_commit_conflict(error):
         return ConflictError(
             f"Could not {action} {path!r}: another writer was faster.",
@@ -151,6 +162,19 @@ def classify(error: Exception, action: str, path: str) -> Exception:
     hint = _DAMAGED if damaged else None
     return kind(
         f"Could not {action} {path!r}: {one_line(error)}", path=path, action=action, hint=hint
+    )
+
+
+def _exhausted(error: BaseException, action: str, path: str) -> OmniGraphError:
+    """A failed allocation says nothing about the file. What it interrupted may have happened if it
+    was more than a read."""
+    if action in _READS or action in _INVISIBLE:
+        return exhausted(error)
+    return StorageUnknownError(
+        f"Could not {action} {path!r}: there is not enough memory ({one_line(error)}).",
+        path=path,
+        action=action,
+        hint="Allow the process more memory, and check whether the write happened.",
     )
 
 

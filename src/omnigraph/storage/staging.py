@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance.fragment import write_fragments
 
-from omnigraph import progress
+from omnigraph import headroom, progress
 from omnigraph.model.catalog import ID_COLUMN, EdgeType, NodeType
 from omnigraph.model.commit import StagedWrite
 from omnigraph.model.snapshot import TableVersion
@@ -44,6 +44,8 @@ TableType = NodeType | EdgeType
 NO_ROWS: Addresses = np.empty(0, np.uint64)
 # Lance's own choice is smaller, and takes half as long again.
 _SCANNED_AT_ONCE = 32_768
+# Writes below this size do not ask how much memory is free.
+_LARGE_BYTES = 256 << 10
 
 
 class Stager:
@@ -57,6 +59,7 @@ class Stager:
         """The first rows of a type, in a dataset of its own."""
         path = new_path(table, self._branch_id)
         uri = self._root.location.lance_uri(path)
+        _require_room(data)
         with translated("stage", uri):
             transaction = write_fragments(
                 to_physical(table, data, self._root.allowed),
@@ -100,6 +103,7 @@ class Stager:
             return self.create(table, data)
         fork, dataset = writable_line(self._root, base, self._branch_id)
         schema = physical_schema(table)
+        _require_room(data)
         with translated("stage", dataset.uri):
             transaction = build_change(
                 dataset, schema, as_physical(schema, data, self._root.allowed), doomed
@@ -113,6 +117,7 @@ class Stager:
         if base is None:
             return self.create(table, data)
         fork, dataset = writable_line(self._root, base, self._branch_id)
+        _require_room(data)
         with translated("stage", dataset.uri):
             transaction = write_fragments(
                 to_physical(table, data, self._root.allowed),
@@ -217,3 +222,9 @@ class Stager:
         found = filtered(dataset, dataset.uri, rows)
         addresses: Addresses = found.column(ROW_ADDRESS).to_numpy()
         return addresses
+
+
+def _require_room(data: pa.Table) -> None:
+    """Lance encodes rows in memory, and ends the process if it does not get it."""
+    if data.nbytes > _LARGE_BYTES:
+        headroom.require(data.nbytes, "write")

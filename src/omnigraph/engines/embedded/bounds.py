@@ -4,7 +4,8 @@ Every operator calls `check` between chunks of work. Python hears Ctrl-C between
 code, and some of those are long; so a query that may take long runs in a thread of its own
 (`listening`), and a single long kernel through `wait`, while the caller's thread keeps listening.
 
-Guarantees: `LimitExceededError` before memory is taken, not after; Ctrl-C and cancellation are seen
+Guarantees: `LimitExceededError` before memory is taken, not after, also when less is free than the
+query may use; Ctrl-C and cancellation are seen
 within about 50 ms, and what still runs then stops at its next check. Whoever listens to
 `omnigraph.progress` hears how many rows were read or walked over, in the thread that asked.
 Deliberately absent: accounting of shared caches; those have a budget of their own.
@@ -18,7 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from omnigraph import progress
+from omnigraph import headroom, progress
 from omnigraph.engines.base import Cancellation, Limits
 from omnigraph.errors import CancelledError, LimitExceededError
 
@@ -27,6 +28,10 @@ T = TypeVar("T")
 # Work below this many elements ends before anybody could tell.
 LONG_WORK = 4_000_000
 _TICK_SECONDS = 0.02
+# Steps below this size do not ask how much memory is free.
+_LARGE_STEP = 4 << 20
+# So often a running query looks whether memory has become short.
+_LOOK_SECONDS = 0.1
 
 _WORKERS = "omnigraph-query"
 
@@ -39,7 +44,7 @@ class Bounds:
     def __init__(self, limits: Limits, cancellation: Cancellation | None = None) -> None:
         self._limits = limits
         self._cancellation = cancellation
-        self._started = time.monotonic()
+        self._started = self._looked = time.monotonic()
         self._stopped = False
         self.scanned = 0
 
@@ -49,11 +54,12 @@ class Bounds:
             raise CancelledError("The query was interrupted.")
         if self._cancellation is not None:
             self._cancellation.check()
-        seconds = self._limits.seconds
-        if seconds is not None:
-            used = time.monotonic() - self._started
-            if used > seconds:
-                raise _exceeded("time", "seconds", seconds, used)
+        now, seconds = time.monotonic(), self._limits.seconds
+        if seconds is not None and now - self._started > seconds:
+            raise _exceeded("time", "seconds", seconds, now - self._started)
+        if now - self._looked > _LOOK_SECONDS and self._limits.memory_bytes is not None:
+            self._looked = now
+            headroom.require(0, "query")
 
     def scan(self, rows: int) -> None:
         """Count rows that are read or walked over."""
@@ -69,6 +75,8 @@ class Bounds:
         most = self._limits.memory_bytes
         if most is not None and size_bytes > most:
             raise _exceeded("memory", "memory_bytes", most, size_bytes)
+        if most is not None and size_bytes > _LARGE_STEP:
+            headroom.require(size_bytes, "query")
 
     def returned(self, rows: int) -> None:
         most = self._limits.rows_returned
