@@ -18,6 +18,7 @@ import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -238,7 +239,7 @@ class _Probe:
         states = self._facts["states"][branch]
         allowed = states if graph.losses else states[:1]
         for text in QUESTIONS:
-            found = self.attempt(f"query {branch}", lambda text=text: ask(on, text))
+            found = self.attempt(f"query {branch}", partial(ask, on, text))
             if found is not None and not any(found == state[text] for state in allowed):
                 self.wrong.append(f"{branch}: {text}")
         lines = self.attempt(f"export {branch}", lambda: exported_lines(on))
