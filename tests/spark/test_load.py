@@ -353,7 +353,6 @@ def test_lines_are_exact_in_a_million(tmp_path: Path) -> None:
 
 
 def test_vectors_are_made_while_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMNIGRAPH_EMBED_PROVIDER", "mock")
     schema = """
 node Doc {
     name: String @key
@@ -369,8 +368,13 @@ node Doc {
     ]
     file = write_lines(tmp_path / "in.jsonl", records)
     with pytest.raises(InvalidDataError, match="must is required"):
-        graph.load(file)
-    graph.load(file, embed=True)
+        graph.load(file)  # no provider is configured
+    monkeypatch.setenv("OMNIGRAPH_EMBED_PROVIDER", "mock")
+    graph.load(file, "overwrite")  # makes what is required, and nothing else
+    rows = {row["name"]: row for row in content(graph)["Doc"]}
+    assert rows["a"]["vec"] is None
+    assert len(rows["a"]["must"]) == 4
+    graph.load(file, "overwrite", embed=True)
     rows = {row["name"]: row for row in content(graph)["Doc"]}
     assert rows["b"]["vec"] == [1.0] * 8
     assert len(rows["a"]["vec"]) == 8
