@@ -46,7 +46,7 @@ ROWS = 40
 WORDS = ("apple", "apples and pears", "sky", "blue")
 
 
-def _at_once(self: Bounds, work: Callable[[], Any]) -> Future[Any]:
+def at_once(self: Bounds, work: Callable[[], Any]) -> Future[Any]:
     """Files change only within a step."""
     future: Future[Any] = Future()
     future.set_result(work())
@@ -68,7 +68,7 @@ class Decay:
         self.story: list[str] = []
 
     def play(self, steps: int) -> None:
-        with patch.object(keeping, "_LEAST_EDGES", 0), patch.object(Bounds, "beside", _at_once):
+        with patch.object(keeping, "_LEAST_EDGES", 0), patch.object(Bounds, "beside", at_once):
             self.graph.optimize()
             self.look()
             for _ in range(steps):

@@ -32,6 +32,9 @@ from tests.crash.sizes import (
 from tests.lives.sizes import ALL_QUERIES
 
 LEAST_CUTS = 1_000
+DISK_OUTCOMES = (
+    "tried", "harmless", "reported", "errors", "found_by_fsck_only", "unnoticed",
+)  # fmt: skip
 KEPT = Path(__file__).with_name("figures.json")
 Entry = Mapping[str, Any]
 Figures = dict[str, Any]
@@ -128,6 +131,20 @@ def summarize(found: Mapping[str, Sequence[Entry]]) -> Figures:
             for server in sorted({e["server"] for e in network})
         },
         "damaged objects": {entry["kind"]: entry["tried"] for entry in _by(damage, "kind")},
+        "lying disk": {
+            entry["kind"]: {
+                name: entry.get(name, 0)
+                for name in (
+                    "tried",
+                    "harmless",
+                    "reported",
+                    "errors",
+                    "found_by_fsck_only",
+                    "unnoticed",
+                )
+            }
+            for entry in _by(found.get("lying disk", []), "kind")
+        },
         "resources": [dict(entry) for entry in _by(found.get("resources", []), "what")],
         "planted bugs": [dict(entry) for entry in _by(found.get("planted bugs", []), "name")],
         "by operation": [dict(entry) for entry in _by(sweep, "operation")],
