@@ -15,6 +15,7 @@ from omnigraph.ir import query as irq
 from omnigraph.ir.fold import parts
 from omnigraph.ir.text import render as render_ir
 from omnigraph.lang import gq
+from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.compile import CACHE_SIZE, cache
 from omnigraph.lang.pg import compile_schema
 
@@ -184,6 +185,17 @@ def test_many_types_are_one_union(clause: str, steps: list[str]) -> None:  # led
     assert isinstance(query, irq.ReadQuery)
     (walk,) = query.stages[0].pattern.traversals
     assert [f"{step.edge} {step.direction}" for step in walk.steps] == steps
+
+
+@pytest.mark.parametrize("constant", ["true", "false", "null"])
+def test_a_constant_before_a_parenthesis_is_no_function(constant: str) -> None:
+    clauses = f'$p: Person  ($p.active) = {constant}  ($p.name) = "a"'
+    text = f"query q() {{ match {{ {clauses} }} return {{ $p.name, {constant} as a }} }}"
+    for spelled in (text, text.replace(f"{constant}  (", f"{constant}("), gq.format_queries(text)):
+        body = gq.parse(spelled).queries[0].body
+        assert isinstance(body, ast.Read)
+        assert body.stages[0].match is not None
+        assert len(body.stages[0].match.clauses) == 3
 
 
 def test_importing_the_package_loads_none_of_its_parts() -> None:

@@ -183,12 +183,12 @@ class ExpressionReader(Cursor):
     def _word(self) -> ast.Expr:
         token = self.take()
         word = token.text
-        if self.token.kind == "(" and word != "not":
-            return self._call(token)
         if word in _BOOLEANS:
             return ast.Literal("bool", _BOOLEANS[word]).at(token.span)
         if word == "null":
             return ast.Literal("null", None).at(token.span)
+        if self.token.kind == "(" and word != "not":
+            return self._call(token)
         if word == "not" and self.token.kind not in _NO_OPERAND:
             item = self.expression(NOT)
             self.height += 1
