@@ -153,9 +153,7 @@ def one_hop(
     parts: list[Pairs] = []
     names = list(dict.fromkeys(leg.edge.name for leg in legs))
     edge_space = run.space(names, edges=True) if by_edge else None
-    both_ways = {leg.edge.name for leg in legs if not leg.outwards} & {
-        leg.edge.name for leg in legs if leg.outwards
-    }
+    outwards = {leg.edge.name for leg in legs if leg.outwards}
     for leg in legs:
         base, target = near.space.base(leg.near.name), space.base(leg.far.name)
         if base is None or target is None:
@@ -168,7 +166,8 @@ def one_hop(
         if edge_space is not None and found.edges is not None:
             edges = found.edges + edge_space.dtype.type(edge_space.base(leg.edge.name) or 0)
         pairs = Pairs(at, targets, edges)
-        if by_edge and not leg.outwards and leg.edge.name in both_ways:
+        may_loop = leg.near.name == leg.far.name  # numbers are unique within one type only
+        if by_edge and may_loop and not leg.outwards and leg.edge.name in outwards:
             # Walked both ways, an edge from a node to itself is still one edge.
             pairs = pairs.where(found.targets != numbers.take(found.rows))
         parts.append(pairs)

@@ -156,7 +156,7 @@ def neighbours(
     edge = None if var is None else bound_to([run.edge(n) for n in names], run.wanted(var), run)
     near, far = _end(near_types, run), _end(far_types, run)
     frames = [
-        _leg_frame(leg, near, far, edge, var or "", predicates, _turned(leg, every), run)
+        _leg_frame(leg, near, far, edge, var or "", predicates, _repeats_loops(leg, every), run)
         for leg in legs
     ]
     frame = united(frames, [near, far, *([edge] if edge else [])], run)
@@ -165,9 +165,10 @@ def neighbours(
     return Pairs(frame, near, far, edge, run.rows_of(leg.edge for leg in legs))
 
 
-def _turned(leg: Leg, legs: Sequence[Leg]) -> bool:
-    """Whether a leg is the second way along edges that are walked both ways."""
-    return not leg.outwards and replace(leg, outwards=True) in legs
+def _repeats_loops(leg: Leg, legs: Sequence[Leg]) -> bool:
+    """Whether a leg finds edges from a node to itself that another leg has found already."""
+    may_loop = leg.near == leg.far  # ids are unique within one type only
+    return may_loop and not leg.outwards and replace(leg, outwards=True) in legs
 
 
 def _end(types: Sequence[str], run: Run) -> Bound:
@@ -181,7 +182,7 @@ def _leg_frame(
     edge: Bound | None,
     var: str,
     predicates: tuple[Expr, ...],
-    turned: bool,
+    drop_loops: bool,
     run: Run,
 ) -> DataFrame:
     from pyspark.sql import functions as f
@@ -191,7 +192,7 @@ def _leg_frame(
     if edge is not None:
         wanted += columns_of(leg.edge, edge)
     frame = table_frame(leg.edge, var, tuple(wanted), predicates, run)
-    if edge is not None and turned:
+    if edge is not None and drop_loops:
         # Walked both ways, an edge from a node to itself is still one edge.
         frame = frame.where(f.col(near.id_column) != f.col(far.id_column))
     types = [(near, leg.near), (far, leg.far)] + ([(edge, leg.edge.name)] if edge else [])
