@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from omnigraph.lang.pg import compile_schema
 from omnigraph.model.catalog import Catalog, EdgeType, NodeType
+from omnigraph.model.keys import composite_key
 from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.model.types import Kind
 
@@ -89,7 +90,8 @@ def _with_id(table: NodeType | EdgeType, row: Mapping[str, Any], number: int) ->
         found.setdefault("id", f"{table.name.lower()}-{number:04d}")
         found["src"], found["dst"] = found.pop("from"), found.pop("to")
     elif "id" not in found:
-        found["id"] = str(found[table.key[0]])
+        kinds = [table.by_name[name].type.kind for name in table.key]
+        found["id"] = composite_key([found[name] for name in table.key], kinds)
     return found
 
 

@@ -109,8 +109,7 @@ class Author:
             return self._long_walk(src, direction, edges)
         types = self._targets(edges, self.scope[src], direction)
         edge_var = None
-        unions = "edge variables over unions" not in AVOIDED or len(self.scope[src]) == 1
-        if len(edges) == 1 and direction == "derived" and unions and self.random.random() < 0.35:
+        if len(edges) == 1 and direction == "derived" and self.random.random() < 0.35:
             edge_var = self.variable()
         dst, extra = self._target(types)
         walk = Walk(src, dst, tuple(e.name for e in edges), direction, edge_var=edge_var)

@@ -7,10 +7,7 @@ AVOIDED = frozenset(
         "lists of unsigned integers",
         "export of early datetimes",
         "vectors that are null in writes",
-        "edge variables over unions",
         "walks in any order",
         "history_reclaimed after cleanup",
-        "constants before parentheses",
-        "lists of dates on a key",
     }
 )

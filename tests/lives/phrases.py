@@ -6,7 +6,6 @@ from random import Random
 from typing import Any
 
 from tests.lives import values
-from tests.lives.avoided import AVOIDED
 from tests.lives.blueprint import INTEGERS, NUMBERS, SHARED, Blueprint, Prop
 from tests.lives.parser import lit
 from tests.lives.syntax import Expr
@@ -85,8 +84,7 @@ class Phrases:
             return ("null", expr, self.random.random() < 0.5)
         if prop.many:
             return self._list_test(expr, prop)
-        dates = "lists of dates on a key" in AVOIDED and (prop.name, prop.kind) == ("key", "Date")
-        if chance < 0.27 and prop.kind != "Bool" and not dates:
+        if chance < 0.27 and prop.kind != "Bool":
             return self._membership(expr, prop)
         if prop.kind in ("String", "text", "enum") and chance < 0.6:
             return self._text_test(expr)

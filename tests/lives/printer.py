@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Any
 
-from tests.lives.avoided import AVOIDED
 from tests.lives.syntax import (
     Bind,
     Block,
@@ -130,15 +129,10 @@ def _clause(clause: Any, pad: str) -> str:
         return pad + _walk(clause)
     if isinstance(clause, Cond):
         text = show(clause.expr)
-        wrapped = text.startswith("-") or _bare(clause.expr) or _ends_in_constant(text)
+        wrapped = text.startswith("-") or _bare(clause.expr)
         return pad + (f"({text})" if wrapped else text)
     inner = "\n".join(_clause(c, pad + "  ") for c in clause.clauses)
     return f"{pad}{clause.word} {{\n{inner}\n{pad}}}"
-
-
-def _ends_in_constant(text: str) -> bool:
-    constants = ("true", "false", "null")
-    return "constants before parentheses" in AVOIDED and text.endswith(constants)
 
 
 def _bare(expr: Expr) -> bool:

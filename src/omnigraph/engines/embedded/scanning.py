@@ -7,16 +7,16 @@ Deliberately absent: properties of what is found; they are fetched when needed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from omnigraph.engines.embedded.catalog_view import Space, TypeView
-from omnigraph.engines.embedded.evaluate import constant, holds
+from omnigraph.engines.embedded.evaluate import holds
 from omnigraph.engines.embedded.frame import Entities, Frame
 from omnigraph.engines.embedded.numbering import NOBODY, Array
 from omnigraph.engines.embedded.pushdown import push
 from omnigraph.engines.embedded.run import Run
+from omnigraph.engines.expressions.keyids import key_ids
 from omnigraph.ir.expr import Expr, Property, TextMatch
 from omnigraph.ir.fold import parts
 from omnigraph.plan.operators import Access, NodeVar
@@ -54,19 +54,12 @@ def selected(view: TypeView, node: NodeVar, access: Access, run: Run) -> Array:
 
 def keyed(view: TypeView, key: Expr, run: Run) -> Array:
     """The rows with an id, or with any of several, ascending."""
-    value = constant(key, run)
-    wanted = value if isinstance(value, list | tuple) else [value]
-    ids = [_spelled(item) for item in dict.fromkeys(wanted) if item is not None]
+    ids = key_ids(key, run)
     if not ids:
         return np.empty(0, view.numbering.dtype)
     found = view.find(ids)
     found = found[found != NOBODY]
     return found if len(found) < 2 else np.unique(found)
-
-
-def _spelled(value: Any) -> str:
-    """The canonical spelling of a key, which is the id."""
-    return value if isinstance(value, str) else str(value)
 
 
 def tested(view: TypeView, var: str, numbers: Array, predicates: Sequence[Expr], run: Run) -> Array:

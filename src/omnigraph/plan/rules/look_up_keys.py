@@ -1,7 +1,8 @@
-"""Turn `key = value` and `id = value` into a lookup by id.
+"""Turn `key = value`, `key in [values]` and the same for `id` into a lookup by id.
 
 The id of a node is its key's canonical spelling, so for a single key of text or whole numbers the
-question "which row has this key" is the question "which row has this id".
+question "which row has this key" is the question "which row has this id". Keys of other types are
+compared: equal values of different types (`3` and `3.0`) do not have one spelling.
 """
 
 from __future__ import annotations
@@ -45,21 +46,22 @@ def _key_value(predicate: Expr, node: NodeVar, catalog: Catalog) -> Expr | None:
             (predicate.left, predicate.right),
             (predicate.right, predicate.left),
         ):
-            if _is_key(here, node, catalog) and not names_in(there) and _same(here, there):
+            if _is_key(here, node, catalog) and _finds(here, there, there.type.kind):
                 return there
     if isinstance(predicate, In) and _is_key(predicate.item, node, catalog):
         options = predicate.options
-        if not names_in(options) and options.type.item is predicate.item.type.kind:
+        if _finds(predicate.item, options, options.type.item):
             return options
     return None
 
 
-def _same(here: Expr, there: Expr) -> bool:
-    """Whether both sides spell their values alike; 3.0 finds the key 3 only by comparing."""
-    kind = here.type.kind
-    if kind in INTEGER_KINDS:
-        return there.type.kind in INTEGER_KINDS
-    return kind is Kind.STRING and there.type.kind is Kind.STRING
+def _finds(key: Expr, value: Expr, kind: Kind | None) -> bool:
+    """Whether a value, or a list of values, of this kind is spelled as the ids of the key are."""
+    if names_in(value):
+        return False
+    if key.type.kind in INTEGER_KINDS:
+        return kind in INTEGER_KINDS
+    return key.type.kind is Kind.STRING and kind is Kind.STRING
 
 
 def _is_key(expr: Expr, node: NodeVar, catalog: Catalog) -> bool:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engines.expressions.evaluate import constant, holds
+from omnigraph.engines.expressions.evaluate import holds
 from omnigraph.engines.expressions.functions import as_type
+from omnigraph.engines.expressions.keyids import key_ids
 from omnigraph.engines.spark.collecting import spare_collector
 from omnigraph.engines.spark.columns import arrow_type, spark_type, to_spark_type
 from omnigraph.engines.spark.keys import shares
@@ -105,21 +106,13 @@ def scan(node: NodeVar, run: Run) -> Flow:
     late = late_predicates(node.predicates)
     early = tuple(p for p in node.predicates if p not in late)
     tables = [run.node(name) for name in node.types]
-    flow = read(tables, node.var, run.wanted(node.var), early, run, key=_ids(node.key, run))
+    key = None if node.key is None else key_ids(node.key, run.given)
+    flow = read(tables, node.var, run.wanted(node.var), early, run, key=key)
     if late:
         from omnigraph.engines.spark.queries.searching import looked_up
 
         flow = filtered(looked_up(flow, late, run), late, run)
     return flow
-
-
-def _ids(key: Expr | None, run: Run) -> list[str] | None:
-    """The ids that a key asks for; None when there is no key."""
-    if key is None:
-        return None
-    value = constant(key, run.given)
-    wanted = value if isinstance(value, list | tuple) else [value]
-    return [str(item) for item in dict.fromkeys(wanted) if item is not None]
 
 
 def read(
