@@ -33,6 +33,7 @@ from omnigraph.history import ancestry, places, rows
 from omnigraph.history.refs import MAIN_BRANCH, branch_path
 from omnigraph.lang.gq.check import paths, walks
 from omnigraph.model.conflict import Side
+from omnigraph.model.references import STORED
 from omnigraph.operations import (
     merge,
     opening,
@@ -46,9 +47,20 @@ from omnigraph.operations import (
 from omnigraph.operations.merging import bases, planning, schemas, tables
 from omnigraph.plan import checks as plan_checks
 from omnigraph.plan import columns, constraints, merging
-from omnigraph.storage import derived, hits, incarnation, indexhealth, manifest, scratch, text
+from omnigraph.storage import (
+    allowing,
+    derived,
+    hits,
+    incarnation,
+    indexhealth,
+    manifest,
+    scratch,
+    text,
+)
+from omnigraph.storage import schemas as storage_schemas
 from omnigraph.storage.holder import LockToken
 
+REFERENCES = "references"
 UNIVERSE, LINEAGE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES, SEARCHES, TEXTS, DECAY = (
     "universe",
     "history",
@@ -491,6 +503,14 @@ MUTANTS: dict[str, Mutant] = {
     "no cardinality": Mutant(
         "validation", "a node gets more edges than allowed", UNIVERSE,
         _unchecked(constraints.Count),
+    ),
+    "no allow-list": Mutant(
+        "validation", "a blob refers to a place that is not allowed", REFERENCES,
+        lambda: [(allowing.AllowList, "admit", lambda self, address: address)],
+    ),
+    "marks of references are believed": Mutant(
+        "validation", "a reference that says that it was stored is not checked", REFERENCES,
+        lambda: [(storage_schemas, "is_proven", lambda value: value.startswith(STORED))],
     ),
     "append over what is there": Mutant(
         "validation", "an append takes an id that is taken", UNIVERSE,

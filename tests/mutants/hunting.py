@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from tests import references
 from tests.crash import restores, texts
 from tests.crash.crowding import CrowdLoop
 from tests.crash.killing import KillLoop
@@ -33,6 +34,7 @@ from tests.mutants.catalogue import (
     LIVES,
     MUTANTS,
     PRESSURE,
+    REFERENCES,
     RESTORES,
     SEARCHES,
     SWEEP,
@@ -94,7 +96,7 @@ def _seeds(first: int) -> list[int]:
 @contextmanager
 def _here(mutant: Mutant, name: str) -> Iterator[None]:
     """In checks without children this process works, too; in the others it only looks."""
-    own = (UNIVERSE, LINEAGE, RESTORES, SEARCHES, TEXTS, DECAY, LIVES, PRESSURE)
+    own = (UNIVERSE, LINEAGE, RESTORES, SEARCHES, TEXTS, DECAY, LIVES, PRESSURE, REFERENCES)
     with applied(name if mutant.check in own else ""):
         yield
 
@@ -172,6 +174,10 @@ def _pressure(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
     return lambda seed: Pressure(seed, folder / str(seed)).play(PRESSURE_STEPS)
 
 
+def _references(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
+    return lambda seed: references.play(seed, folder / str(seed))
+
+
 _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     UNIVERSE: _universe,
     LINEAGE: _lineage,
@@ -186,6 +192,7 @@ _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     TEXTS: _texts,
     DECAY: _decay,
     PRESSURE: _pressure,
+    REFERENCES: _references,
 }
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph import progress
-from omnigraph.model.references import stored_reference
+from omnigraph.model.references import STORED, address_of, stored_reference
 from omnigraph.storage.holding import held
 
 ADDRESS = "_rowaddr"
@@ -31,24 +31,46 @@ BATCH_BYTES = 8 * 1024 * 1024
 _EXTERNAL = 3
 
 
-def read_whole(dataset: Any, columns: Sequence[str], **options: Any) -> pa.Table:
-    """All rows that a scan with these options gives, as one table."""
+def read_whole(
+    dataset: Any, columns: Sequence[str], *, proven: bool = False, **options: Any
+) -> pa.Table:
+    """All rows that a scan with these options gives, as one table. `proven`: the rows are to be
+    written again, with references that are not admitted a second time."""
     blobs = _blobs(dataset, columns)
     if not _has_references(dataset, blobs, options):
         reader = _scanner(dataset, columns, blobs, options).to_reader()
         return pa.Table.from_batches(progress.counted(held(reader)), reader.schema)
-    batches = _with_references(dataset, columns, blobs, options)
+    batches = _with_references(dataset, columns, blobs, options, proven)
     return pa.Table.from_batches(list(progress.counted(held(batches))))
 
 
-def scan_whole(dataset: Any, columns: Sequence[str], **options: Any) -> Iterator[pa.RecordBatch]:
+def scan_whole(
+    dataset: Any, columns: Sequence[str], *, proven: bool = False, **options: Any
+) -> Iterator[pa.RecordBatch]:
     """The same in batches."""
     blobs = _blobs(dataset, columns)
     options = {"batch_size_bytes": BATCH_BYTES, **options}
     if _has_references(dataset, blobs, options):
-        yield from _with_references(dataset, columns, blobs, options)
+        yield from _with_references(dataset, columns, blobs, options, proven)
     else:
         yield from _scanner(dataset, columns, blobs, options).to_batches()
+
+
+def proven_rows(rows: pa.Table) -> pa.Table:
+    """Rows that another process of ours read from a table, with proofs of this one."""
+    for place, field in enumerate(rows.schema):
+        if field.type != pa.large_binary():
+            continue
+        column = rows.column(place)
+        if pc.any(pc.starts_with(column, pattern=STORED), min_count=0).as_py():
+            values = [_proven(value) for value in column.to_pylist()]
+            rows = rows.set_column(place, field, pa.array(values, field.type))
+    return rows
+
+
+def _proven(value: bytes | None) -> bytes | None:
+    address = address_of(value)
+    return value if address is None else stored_reference(address, proven=True)
 
 
 def _blobs(dataset: Any, columns: Sequence[str]) -> list[str]:
@@ -76,7 +98,11 @@ def _has_references(dataset: Any, blobs: Sequence[str], options: dict[str, Any])
 
 
 def _with_references(
-    dataset: Any, columns: Sequence[str], blobs: Sequence[str], options: dict[str, Any]
+    dataset: Any,
+    columns: Sequence[str],
+    blobs: Sequence[str],
+    options: dict[str, Any],
+    proven: bool,
 ) -> Iterator[pa.RecordBatch]:
     asked = bool(options.get("with_row_address"))
     options = {**options, "with_row_address": True}
@@ -85,7 +111,7 @@ def _with_references(
         addresses = batch.column(ADDRESS)
         for name in blobs:
             place = batch.schema.get_field_index(name)
-            cells = _cells(dataset, name, batch.column(name), addresses)
+            cells = _cells(dataset, name, batch.column(name), addresses, proven)
             batch = batch.set_column(place, pa.field(name, cells.type), cells)
         yield batch if asked else batch.drop_columns([ADDRESS])
 
@@ -102,14 +128,16 @@ def _parts(batch: pa.RecordBatch, blobs: Sequence[str]) -> Iterator[pa.RecordBat
         yield batch.slice(first, end - first)
 
 
-def _cells(dataset: Any, name: str, described: pa.Array, addresses: pa.Array) -> pa.Array:
+def _cells(
+    dataset: Any, name: str, described: pa.Array, addresses: pa.Array, proven: bool
+) -> pa.Array:
     """The values of one blob column, given what Lance says about each."""
     external = pc.fill_null(pc.equal(pc.struct_field(described, "kind"), _EXTERNAL), False)
     own = addresses.filter(pc.and_(pc.invert(external), pc.is_valid(described)))
     held = dict(dataset.read_blobs(name, addresses=own)) if len(own) else {}
     uris = pc.struct_field(described, "blob_uri").to_pylist()
     values = [
-        stored_reference(uri) if elsewhere else held.get(address)
+        stored_reference(uri, proven=proven) if elsewhere else held.get(address)
         for uri, elsewhere, address in zip(
             uris, external.to_pylist(), addresses.to_pylist(), strict=True
         )

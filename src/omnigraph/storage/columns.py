@@ -119,7 +119,7 @@ def reshaped(
     columns = [field.name for field in schema if field.name in there]
     options: dict[str, Any] = {"batch_size": _BATCH_ROWS, "scan_in_order": True}
     options |= {"with_row_address": True, "fragments": files}
-    for batch in scan_whole(dataset, columns, **options):
+    for batch in scan_whole(dataset, columns, proven=True, **options):
         rows = pa.Table.from_batches([batch])
         if len(doomed):
             goes = np.isin(rows.column(ROW_ADDRESS).to_numpy(), doomed)

@@ -115,7 +115,11 @@ def all_rows(root: GraphRoot, version: TableVersion, columns: Sequence[str]) -> 
     dataset = _open(root, version)
     with translated("scan", dataset.uri):
         return read_whole(
-            dataset, _present(dataset, columns), with_row_id=True, with_row_address=True
+            dataset,
+            _present(dataset, columns),
+            proven=True,
+            with_row_id=True,
+            with_row_address=True,
         )
 
 
@@ -129,7 +133,9 @@ def rows_by_id(
     return filtered(
         dataset,
         dataset.uri,
-        lambda options: read_whole(dataset, wanted, filter=chosen, with_row_id=True, **options),
+        lambda options: read_whole(
+            dataset, wanted, proven=True, filter=chosen, with_row_id=True, **options
+        ),
     )
 
 
@@ -258,14 +264,9 @@ def _all_of(dataset: Any, files: list[Any], columns: Sequence[str]) -> pa.Table:
     if not files:
         return _empty(dataset, wanted)
     with translated("scan", dataset.uri):
-        reader = dataset.scanner(
-            columns=wanted,
-            fragments=files,
-            with_row_id=True,
-            with_row_address=True,
-            blob_handling="all_binary",
-        ).to_reader()
-        return pa.Table.from_batches(progress.counted(held(reader)), reader.schema)
+        return read_whole(
+            dataset, wanted, proven=True, fragments=files, with_row_id=True, with_row_address=True
+        )
 
 
 def _written(
@@ -280,6 +281,7 @@ def _written(
         rows = read_whole(
             dataset,
             [*wanted, _CREATED],
+            proven=True,
             filter=f"{_UPDATED} > {since}",
             fragments=files,
             with_row_id=True,
@@ -315,6 +317,7 @@ def _take_existing(dataset: Any, row_ids: RowIds, columns: Sequence[str]) -> pa.
             return read_whole(
                 dataset,
                 columns,
+                proven=True,
                 filter=f"{ROW_ID} IN ({chosen})",
                 with_row_id=True,
                 with_row_address=True,

@@ -134,13 +134,14 @@ class Table:
         with_row_id: bool = False,
         limit: int | None = None,
         whole_blobs: bool = False,
+        proven: bool = False,
     ) -> pa.Table:
-        """The same as one table; blobs come as descriptions, or as bytes."""
+        """The same as one table; blobs come as descriptions, or as bytes. `proven`: see `cells`."""
         asked = {"filter": filter, "with_row_id": with_row_id, "limit": limit}
 
         def rows(options: dict[str, Any]) -> pa.Table:
             if whole_blobs:
-                return read_whole(self._dataset, columns, **asked, **options)
+                return read_whole(self._dataset, columns, proven=proven, **asked, **options)
             return self._dataset.to_table(columns=list(columns), **asked, **options)
 
         if filter is not None:

@@ -102,7 +102,12 @@ def _read_kept(
     if not files:
         return schema.empty_table()
     rows = read_whole(
-        dataset, schema.names, fragments=list(files), with_row_address=True, scan_in_order=True
+        dataset,
+        schema.names,
+        proven=True,
+        fragments=list(files),
+        with_row_address=True,
+        scan_in_order=True,
     )
     if len(doomed):
         stays = ~np.isin(rows.column(ROW_ADDRESS).to_numpy(), doomed)

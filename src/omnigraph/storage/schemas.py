@@ -14,6 +14,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 
+from omnigraph.errors import InvariantViolationError
 from omnigraph.model.catalog import (
     DST_COLUMN,
     ID_COLUMN,
@@ -23,7 +24,7 @@ from omnigraph.model.catalog import (
     Property,
     TableKind,
 )
-from omnigraph.model.references import GIVEN, address_of
+from omnigraph.model.references import address_of, is_proven
 from omnigraph.model.types import Kind
 from omnigraph.storage.allowing import NOWHERE, AllowList
 
@@ -60,21 +61,29 @@ def to_physical(
 
 
 def as_physical(schema: pa.Schema, data: pa.Table, allowed: AllowList = NOWHERE) -> pa.Table:
-    """The same for any schema. References that are new must be `allowed`."""
+    """The same for any schema. All rows that are written to a table come through here, and it is
+    here that references are checked: they must be `allowed`, or have been in a table before."""
     arrays = [_physical_column(data.column(field.name), field, allowed) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _physical_column(column: pa.ChunkedArray, field: pa.Field, allowed: AllowList) -> Any:
-    if column.type == field.type:
-        return column
     if isinstance(field.type, pa.ExtensionType):
+        if column.type == field.type:
+            _refuse_unchecked(column)
+            return column
         return lance.blob_array([_physical_blob(value, allowed) for value in column.to_pylist()])
-    return column.cast(field.type)
+    return column if column.type == field.type else column.cast(field.type)
+
+
+def _refuse_unchecked(column: pa.ChunkedArray) -> None:
+    """Lance's own form of a blob has the address inside, where nothing has checked it."""
+    if len(column):
+        raise InvariantViolationError("Blobs are written from bytes and references only.")
 
 
 def _physical_blob(value: bytes | None, allowed: AllowList) -> Any:
     address = address_of(value)
     if value is None or address is None:
         return value
-    return lance.Blob.from_uri(allowed.admit(address) if value.startswith(GIVEN) else address)
+    return lance.Blob.from_uri(address if is_proven(value) else allowed.admit(address))

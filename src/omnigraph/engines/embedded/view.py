@@ -211,7 +211,7 @@ def pass_here(root: GraphRoot, version: TableVersion, shape: KeyShape, keys: pa.
 def _read(source: Table, schema: pa.Schema, filter: Any | None, *, whole_blobs: bool) -> pa.Table:
     """Rows of a table version; a property that came later is null."""
     there = [name for name in schema.names if name in source.schema.names]
-    found = source.read(there, filter=filter, whole_blobs=whole_blobs)
+    found = source.read(there, filter=filter, whole_blobs=whole_blobs, proven=True)
     columns = [
         found.column(field.name).cast(field.type)
         if field.name in there

@@ -28,6 +28,7 @@ from omnigraph.history.diff import same_content
 from omnigraph.history.images import TableDiff, TypePair, compare, wanted_columns
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.model.snapshot import TableVersion
+from omnigraph.storage.cells import proven_rows
 from omnigraph.storage.deltas import (
     ROW_ADDRESS,
     ROW_ID,
@@ -100,7 +101,7 @@ def _compared(
     pieces: dict[int, list[pa.Table]] = {_BEFORE: [], _AFTER: [], _REWRITTEN: []}
     with translated("compare the tables"):
         for row in found.toLocalIterator():
-            piece = _unpacked(bytes(row["packed"]))
+            piece = proven_rows(_unpacked(bytes(row["packed"])))
             pieces[row["kind"]] += progress.counted(held([piece]))
     return TableDiff(
         types,
