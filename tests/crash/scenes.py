@@ -79,7 +79,8 @@ def _change_schema(root: GraphRoot) -> object:
 
 
 def _tag(root: GraphRoot) -> object:
-    return create_tag(root, "v1", "main", Line(root, "main").state.head, ACTOR)
+    line = Line(root, "main")
+    return create_tag(root, "v1", line, line.state.head, ACTOR)
 
 
 SCENES: dict[str, Scene] = {

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from omnigraph import faults
+from omnigraph.commit.checks import refuse_other_graph
 from omnigraph.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -62,6 +63,7 @@ def begin_branch(root: GraphRoot, name: str, line: Line, sequence: int, actor: s
     faults.hit("branch.before_create")
     branch = _begin(root, name, line, sequence, actor)
     faults.hit("branch.after_manifest_fork")
+    refuse_other_graph(line)
     _register(root, branch)
     faults.hit("branch.after_create")
     return branch

@@ -56,6 +56,14 @@ def refuse_replacement(line: Line, proposal: Proposal) -> None:
         )
 
 
+def refuse_other_graph(line: Line) -> None:
+    """The graph may have been replaced since the line was read. Reads its manifest again."""
+    if line.root.manifest(line.branch_id).read().incarnation != line.image.incarnation:
+        raise GraphReplacedError(
+            f"The graph at {line.root.uri} was replaced while the operation was prepared."
+        )
+
+
 def refuse_gone(root: GraphRoot, branch: Branch) -> None:
     """The branch may have been deleted, renamed or replaced while we waited for its lock."""
     if branch.id != MAIN and read_branch(root, branch.name).id != branch.id:

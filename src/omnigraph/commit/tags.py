@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 
+from omnigraph.commit.checks import refuse_other_graph
 from omnigraph.errors import AlreadyExistsError, StoragePreconditionError
+from omnigraph.history.log import Line
 from omnigraph.history.refs import Tag, check_name, read_tag, tag_path
 from omnigraph.model.commit import Commit
 from omnigraph.model.texts import check_text
@@ -16,11 +18,14 @@ from omnigraph.storage.root import GraphRoot
 
 
 def create_tag(
-    root: GraphRoot, name: str, branch_id: str, commit: Commit, actor: str, message: str = ""
+    root: GraphRoot, name: str, line: Line, commit: Commit, actor: str, message: str = ""
 ) -> Tag:
     check_name(name, "tag")
     check_text(message, "message of the tag")
-    tag = Tag(name, branch_id, commit.id, commit.sequence, time.time_ns() // 1000, actor, message)
+    refuse_other_graph(line)
+    tag = Tag(
+        name, line.branch_id, commit.id, commit.sequence, time.time_ns() // 1000, actor, message
+    )
     try:
         root.objects.create(tag_path(name), tag.to_bytes())
     except StoragePreconditionError as error:

@@ -51,9 +51,7 @@ def create_tag(context: Context, name: str, start: Target | None = None, message
     at_head = sequence == line.state.head.sequence
     commit = line.state.head if at_head else commit_at(line, sequence)
     with _kept(context, line, sequence):
-        return tags.create_tag(
-            context.writable().root, name, line.branch_id, commit, context.actor, message
-        )
+        return tags.create_tag(context.writable().root, name, line, commit, context.actor, message)
 
 
 def delete_tag(context: Context, name: str) -> Tag:

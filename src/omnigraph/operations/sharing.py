@@ -9,8 +9,9 @@ Guarantees: a request is carried out once, wherever anybody dies: its commit has
 letter, and who comes to hold the lock without an answer looks for that commit in the history before
 it does anything itself. Only requests that say the same in text are passed on, and only between
 processes that may refer to the same places outside of the graph, and never to one that promises
-less durability. Who cannot be served is told, and
-meets its errors itself.
+less durability. A letter names the graph and the newest commit that its writer saw; it is not
+carried out on another graph at the address. Who cannot be served is told, and meets its errors
+itself.
 Deliberately absent: object stores, where the lock is a lease and a letter costs as much as a write.
 """
 
@@ -20,6 +21,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
+from typing import Any
 
 import orjson
 
@@ -31,6 +33,7 @@ from omnigraph.model.commit import Commit
 from omnigraph.model.ulid import new_ulid
 from omnigraph.operations.requests import Portable, Request, Ticket, result_of
 from omnigraph.storage.durability import Durability
+from omnigraph.storage.incarnation import known
 from omnigraph.storage.letters import Letter, Letters
 from omnigraph.storage.locks import letters_to
 from omnigraph.storage.root import GraphRoot
@@ -100,11 +103,12 @@ class Waiting:
         return [ticket for ticket in self._tickets if not ticket.is_done]
 
     def _ask(self) -> None:
-        letters = letters_to(self._root.objects, read_branch(self._root, self._branch).id)
+        branch_id = read_branch(self._root, self._branch).id
+        letters = letters_to(self._root.objects, branch_id)
         if letters is None:
             return
         for ticket in self._tickets:
-            data = _written(self._root, ticket.request)
+            data = _written(self._root, branch_id, ticket.request)
             letter = None if data is None else letters.post(new_ulid(), data)
             if letter is not None:
                 self._posted[ticket] = letter
@@ -144,7 +148,7 @@ class Guests:
             return []
         self._letters = letters
         for id, data in letters.take(line.state.head.sequence, MOST_GUESTS - len(self._own)):
-            request = _request(self._root, form, data) if _ULID.fullmatch(id) else None
+            request = _request(self._root, line, form, data) if _ULID.fullmatch(id) else None
             if request is None:
                 letters.answer(id, _UNDONE)
             else:
@@ -177,7 +181,7 @@ def _form(request: Request) -> type[Portable] | None:
     return None
 
 
-def _written(root: GraphRoot, request: Request) -> bytes | None:
+def _written(root: GraphRoot, branch_id: str, request: Request) -> bytes | None:
     text = request.to_text() if isinstance(request, Portable) else None
     if text is None or len(text) > _LONGEST:
         return None
@@ -186,15 +190,19 @@ def _written(root: GraphRoot, request: Request) -> bytes | None:
             "version": _VERSION,
             "allowed": _allowed(root),
             "durability": root.durability,
+            "graph": known.stamp(root.uri),
+            "seen": known.newest_commit(root.uri, branch_id),
             "request": orjson.Fragment(text),
         }
     )
 
 
-def _request(root: GraphRoot, form: type[Portable], data: bytes) -> Request | None:
+def _request(root: GraphRoot, line: Line, form: type[Portable], data: bytes) -> Request | None:
     """The request in a letter; None when it is not for us to carry out."""
     try:
         found = orjson.loads(data)
+        if not _is_of_this_graph(line, found):
+            return None
         if found["version"] != _VERSION or found["allowed"] != _allowed(root):
             return None
         if found.get("durability") == Durability.POWER and root.durability is not Durability.POWER:
@@ -202,6 +210,15 @@ def _request(root: GraphRoot, form: type[Portable], data: bytes) -> Request | No
         return form.from_text(found["request"])
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _is_of_this_graph(line: Line, letter: dict[str, Any]) -> bool:
+    """Whether the writer of a letter means the graph that is at the address now. A letter of a
+    release that did not say may be of any."""
+    if letter.get("graph") != line.image.stamp:
+        return False
+    seen = letter["seen"]
+    return seen is None or line.image.has_commit(int(seen[0]), str(seen[1]))
 
 
 def _allowed(root: GraphRoot) -> list[str]:

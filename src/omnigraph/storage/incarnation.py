@@ -84,6 +84,23 @@ class Known:
         graph = self._graphs.get(uri)
         return graph.label if graph is not None else ""
 
+    def stamp(self, uri: str) -> str:
+        """The stamp of the graph at an address; empty if this process has not looked at it."""
+        graph = self._graphs.get(uri)
+        return graph.stamp if graph is not None else ""
+
+    def newest_commit(self, uri: str, branch_id: str) -> tuple[int, str] | None:
+        """The sequence and the id of the newest commit that was seen on a branch."""
+        graph = self._graphs.get(uri)
+        sight = graph.seen.get(branch_id) if graph is not None else None
+        return sight.newest if sight is not None else None
+
+    def is_newest(self, uri: str, branch_id: str, version: int, transaction: bytes) -> bool:
+        """Whether this version of a branch's manifest is the one that was last seen."""
+        graph = self._graphs.get(uri)
+        sight = graph.seen.get(branch_id) if graph is not None else None
+        return sight is not None and (sight.version, sight.transaction) == (version, transaction)
+
     def admit(self, uri: str, branch_id: str, image: I, reread: Callable[[], I]) -> tuple[I, str]:
         """The newest image and its label. `reread` reads the manifest again: an image that does
         not continue what was seen may only be older than what another thread has seen."""

@@ -163,6 +163,17 @@ class ManifestFile:
                     self._dataset = None
             return self._read_newest()
 
+    def confirm(self) -> None:
+        """Look whether the graph at the address is the one that was last seen there. Cheap when
+        nothing was published since."""
+        with self._guard, translated("read", self._uri):
+            dataset = self._newest()
+            if known.is_newest(
+                self._location.uri, self._branch_id, dataset.version, _transaction(dataset)
+            ):
+                return
+        self.read()
+
     def read_at(self, version: int) -> ManifestImage:
         """An older version, or the newest. Nothing is remembered."""
         with translated("read", self._uri):

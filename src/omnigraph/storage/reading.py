@@ -37,6 +37,7 @@ from omnigraph.storage.incarnation import known, refuse_replaced
 from omnigraph.storage.indexhealth import filtered, filtered_batches, is_damaged, segments_of
 from omnigraph.storage.location import Location, parse_location
 from omnigraph.storage.moving import check_home, forget_homes
+from omnigraph.storage.replacement import confirm, confirm_on_disk
 
 ROW_ID = "_rowid"
 BATCH_ROWS = 65_536
@@ -281,7 +282,12 @@ def open_table(root: Location | str, version: TableVersion) -> Table:
     label = version.incarnation or known.label(address)
     key = (address, version.path, version.fork, version.version, label)
     found = _handles.get(key)
-    return found if found is not None else _handles.put(key, _open(root, version))
+    if found is not None:
+        return found
+    location = parse_location(root) if isinstance(root, str) else root
+    opened = Table(open_dataset(location, version), version)
+    confirm_on_disk(location, version)
+    return _handles.put(key, opened)
 
 
 def session() -> Any:
@@ -303,11 +309,6 @@ def forget_tables() -> None:
 def table_path(version: TableVersion) -> str:
     """Where a version's line lies below the root: a fork is a tree below its table."""
     return version.path if version.fork is None else f"{version.path}/tree/{version.fork}"
-
-
-def _open(root: Location | str, version: TableVersion) -> Table:
-    location = parse_location(root) if isinstance(root, str) else root
-    return Table(open_dataset(location, version), version)
 
 
 def check_readable(location: Location, version: TableVersion) -> None:
@@ -337,6 +338,7 @@ def open_dataset(
             )
             dataset.schema  # noqa: B018  # what makes no sense is told here, not by who asks later
     except StorageNotFoundError as error:
+        confirm(location, version)
         raise HistoryReclaimedError(
             f"Version {version.version} of table {version.path!r} is no longer there.",
             table=version.path,

@@ -223,16 +223,16 @@ def test_a_grandchild_keeps_its_history_when_all_elders_go(root: GraphRoot) -> N
 def test_a_tag_outlives_its_branch(root: GraphRoot) -> None:
     made = branch(root, "f")
     tag_at = Line(root, made.id).state.head
-    create_tag(root, "begun", made.id, tag_at, ACTOR)
+    create_tag(root, "begun", Line(root, made.id), tag_at, ACTOR)
     commit = write(root, {"A": {"x": 9}}, branch="f")
-    create_tag(root, "v1", made.id, commit, ACTOR, "the first")
+    create_tag(root, "v1", Line(root, made.id), commit, ACTOR, "the first")
     write(root, {"A": {"x": 10}}, branch="f")
     delete_branch(root, "f", ACTOR)
     assert rows(root, resolve(root, Target(tag="v1")))["A"] == {"x": 9}
     assert rows(root, resolve(root, Target(tag="begun")))["A"] == {"x": 1}
     assert [tag.name for tag in list_tags(root)] == ["begun", "v1"]
     with pytest.raises(AlreadyExistsError):
-        create_tag(root, "v1", made.id, commit, ACTOR)
+        create_tag(root, "v1", Line(root, made.id), commit, ACTOR)
     delete_tag(root, "v1")
     with pytest.raises(TagNotFoundError):
         resolve(root, Target(tag="v1"))

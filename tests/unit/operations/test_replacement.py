@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import omnigraph as og
-from omnigraph.commit import door
+from omnigraph.commit import branches, door, tags
 from omnigraph.errors import GraphReplacedError
 from omnigraph.graph import Graph
 from omnigraph.history import refs
 from omnigraph.storage.objects import open_store
+from omnigraph.storage.reading import forget_tables, open_table
 
 SCHEMA = "node Person { name: String @key  age: I64? }\nedge Knows: Person -> Person\n"
 INSERT = "query add($n: String, $a: I64) { insert Person { name: $n, age: $a } }"
@@ -131,6 +135,69 @@ def test_18_07_branches_and_tags_of_the_old_graph_are_not_carried_over(
         add(old.on("f"), "y", 1)
     with pytest.raises(og.errors.CommitNotFoundError):
         old.create_tag("t", commit=lost)
+
+
+@pytest.mark.parametrize("replace", WAYS)
+@pytest.mark.parametrize("what", ["branch", "tag"])
+def test_18_07_nothing_begins_on_a_graph_that_is_gone(
+    shop: Path,
+    replace: Callable[[Path, Path], None],
+    what: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The graph is replaced after a branch or tag was prepared, right before it gets its name."""
+    old = og.open(str(shop))
+    add(old, "lost", 100)
+    module: Any = branches if what == "branch" else tags
+    check_name = module.check_name
+
+    def swap_first(*args: Any) -> None:
+        check_name(*args)
+        replace(shop, shop.with_name("backup"))
+
+    monkeypatch.setattr(module, "check_name", swap_first)
+    with pytest.raises(GraphReplacedError):
+        old.create_branch("f") if what == "branch" else old.create_tag("t")
+    now = og.open(str(shop))
+    assert [branch.name for branch in now.branches()] == ["main"]
+    assert now.tags() == []
+    assert rows(now) == [("a", 1)]
+
+
+WRITER = """
+import sys
+import omnigraph
+graph = omnigraph.open(sys.argv[1])
+for name in sys.argv[2:]:
+    graph.ingest([{"type": "Person", "data": {"name": name, "age": 7}}])
+"""
+
+
+@pytest.mark.parametrize("replace", WAYS)
+def test_18_07_a_table_opened_after_the_swap_is_not_read(
+    shop: Path, replace: Callable[[Path, Path], None]
+) -> None:
+    """A read resolves its tables, then the graph is replaced, and another process brings the same
+    table to the same version with other rows. Nothing tells the read but the check at opening."""
+    add(og.open(str(shop)), "lost", 100)
+    snapshot = og.open(str(shop)).snapshot()
+    (version,) = snapshot.tables.values()
+    forget_tables()
+    replace(shop, shop.with_name("backup"))
+    subprocess.run([sys.executable, "-c", WRITER, str(shop), "other"], check=True)
+    with pytest.raises(GraphReplacedError):
+        open_table(snapshot.root, version)
+
+
+def test_18_07_a_table_opened_before_a_swap_stays_readable_as_it_was(shop: Path) -> None:
+    add(og.open(str(shop)), "lost", 100)
+    snapshot = og.open(str(shop)).snapshot()
+    (version,) = snapshot.tables.values()
+    opened = open_table(snapshot.root, version)
+    assert opened.read(["id"]).num_rows == 2
+    add(og.open(str(shop)), "later", 1)  # an ordinary commit is no replacement
+    forget_tables()
+    assert open_table(snapshot.root, version).read(["id"]).num_rows == 2
 
 
 def test_18_07_a_copy_has_an_incarnation_of_its_own(shop: Path) -> None:

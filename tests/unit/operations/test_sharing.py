@@ -188,12 +188,45 @@ def test_what_may_refer_elsewhere_is_not_carried_out_by_who_may_not(graph: Graph
     assert group_sizes(graph)[-2:] == [1, 1]
 
 
-def wrong_kinds() -> Iterator[bytes]:
+def stamp(graph: Graph) -> str:
+    return GraphRoot.at(graph.uri).manifest(MAIN).read().stamp
+
+
+def wrong_kinds(graph: Graph) -> Iterator[bytes]:
     """Letters in which one thing is of another kind than it should be."""
     told = orjson.loads(request(n="Zoe").to_text() or b"")
     for name in told:
         wrong = {**told, name: 7}
-        yield orjson.dumps({"version": 1, "allowed": [], "request": wrong})
+        head = {"version": 1, "allowed": [], "graph": stamp(graph), "seen": None}
+        yield orjson.dumps({**head, "request": wrong})
+
+
+@pytest.mark.parametrize(
+    ("changed", "served"),
+    [
+        ({}, True),
+        ({"graph": "0" * 32}, False),
+        ({"seen": [1, "01ARZ3NDEKTSV4RRFFQ69G5FAV"]}, False),
+        ({"seen": [999, "01ARZ3NDEKTSV4RRFFQ69G5FAV"]}, False),
+    ],
+    ids=["this graph", "another graph", "another past", "a lost future"],
+)
+def test_18_07_a_letter_to_another_graph_is_not_carried_out(
+    graph: Graph, changed: dict[str, Any], served: bool
+) -> None:
+    with held(graph):
+        ada = Process(graph, "Ada")
+        await_letters(graph, 1)
+        (posted,) = folder(graph).glob("*.posted")
+        letter = orjson.loads(posted.read_bytes())
+        assert letter["graph"] == stamp(graph)
+        letter["request"] = orjson.loads(request(n="Zoe").to_text() or b"")
+        ours = box(graph).post(new_ulid(), orjson.dumps({**letter, **changed}))
+    ada.outcome()
+    assert ours is not None
+    assert (ours.answer() != b"{}") is served
+    ours.close()
+    assert ("Zoe" in ids(graph, "Person")) is served
 
 
 def test_letters_that_make_no_sense_are_sent_back(graph: Graph) -> None:
@@ -204,7 +237,7 @@ def test_letters_that_make_no_sense_are_sent_back(graph: Graph) -> None:
             box(graph).post("01ARZ3NDEKTSV4RRFFQ69G5FAV", b"not json"),
             box(graph).post("01ARZ3NDEKTSV4RRFFQ69G5FAW", b'{"version": 99}'),
             box(graph).post("01ARZ3NDEKTSV4RRFFQ69G5FAX", b'{"version": 1, "allowed": []}'),
-            *(box(graph).post(new_ulid(), wrong) for wrong in wrong_kinds()),
+            *(box(graph).post(new_ulid(), wrong) for wrong in wrong_kinds(graph)),
         ]
     ada.outcome()
     for letter in ours:
