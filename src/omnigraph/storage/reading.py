@@ -111,7 +111,7 @@ class Table:
     ) -> Iterator[pa.RecordBatch]:
         """Batches in table order; `_rowid` comes last when it is asked for. `read_ahead_bytes`
         bounds what is read before it is asked for."""
-        asked = {"filter": filter, "with_row_id": with_row_id, "limit": limit}
+        asked: dict[str, Any] = {"filter": filter, "with_row_id": with_row_id, "limit": limit}
         asked["batch_size"] = batch_rows
 
         def batches(options: dict[str, Any]) -> Iterator[pa.RecordBatch]:
