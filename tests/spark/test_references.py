@@ -11,6 +11,7 @@ import pytest
 from tests.evolving import content
 
 import omnigraph
+import omnigraph.spark
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.model.references import GIVEN, STORED, address_of
@@ -51,6 +52,7 @@ def test_18_21_a_load_on_spark_brings_no_reference(
 
 @pytest.mark.parametrize("mark", [GIVEN, STORED])
 def test_18_21_a_sink_brings_no_reference(graph: Graph, spark: Any, mark: bytes) -> None:
+    omnigraph.spark.register(spark)
     frame = spark.createDataFrame([("b", bytearray(mark + SECRET))], "key string, scan binary")
     writer = frame.write.format("omnigraph").option("graph", graph.uri).option("type", "Doc")
     with pytest.raises(Exception, match="may not refer"):
