@@ -8,7 +8,6 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from tests.lives.avoided import AVOIDED
 from tests.lives.blueprint import INTERFACE, Blueprint, Edge
 from tests.lives.parser import lit
 from tests.lives.phrases import Phrases, Scope
@@ -58,9 +57,6 @@ class Author:
 
     def _shuffled(self, clauses: list[Clause]) -> list[Clause]:
         self.random.shuffle(mixed := list(clauses))
-        if "walks in any order" in AVOIDED:
-            walks = iter([c for c in clauses if isinstance(c, Walk)])
-            mixed = [next(walks) if isinstance(c, Walk) else c for c in mixed]
         return mixed
 
     def _first(self) -> Bind:

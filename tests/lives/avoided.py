@@ -7,7 +7,6 @@ AVOIDED = frozenset(
         "lists of unsigned integers",
         "export of early datetimes",
         "vectors that are null in writes",
-        "walks in any order",
         "history_reclaimed after cleanup",
     }
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import permutations
 
 import pytest
 
@@ -111,3 +112,60 @@ def test_18_13_ways_are_those_that_listing_them_finds(seed: int) -> None:
     assert (set(found.options), set(found.src), set(found.dst)) == naive(
         options, src, dst, low, high
     )
+
+
+ORDERED = """
+interface Named { name: String }
+node A implements Named { name: String @key }
+node B implements Named { name: String @key }
+node C { name: String @key }
+edge Holds: A -> B
+edge Likes: B -> B
+edge Needs: B -> C
+edge Sees: C -> A
+"""
+PATTERNS = (
+    "$a: Named; $a <likes> $b; $b holds $c",
+    "$a <likes> $b; $b holds $c",
+    "$a holds $b; $c holds $b; $b needs $d",
+    "$b holds $a; $c likes $b; $c needs $d; $d sees $a",
+    "$a: A; $a holds|needs{1,2} $x; $x needs $c; $y holds $x; $y sees $c",
+    "$a: A; $a _{1,3} $x; $x _{1,2} $y; $y <likes> $z",
+    "$c: C; $x needs $c; $a holds|likes{1,2} $x; $a sees $c",
+    "$a $k:holds $b; $b $l:likes $c; $d $m:holds $c",
+)
+
+
+def in_order(clauses: list[str]) -> tuple[object, ...]:
+    text = f"query q() {{ match {{ {' '.join(clauses)} }} return {{ count(*) as n }} }}"
+    query = gq.compile_query(text, compile_schema(ORDERED)).query
+    assert isinstance(query, ReadQuery)
+    pattern = query.stages[0].pattern
+    return (
+        {(w.src, w.dst, frozenset(w.steps)) for w in pattern.traversals},
+        {(node.var, frozenset(node.types)) for node in pattern.nodes},
+    )
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_the_order_of_clauses_has_no_meaning(pattern: str) -> None:
+    clauses = [clause.strip() for clause in pattern.split(";")]
+    first = in_order(clauses)
+    for order in permutations(clauses):
+        assert in_order(list(order)) == first, order
+
+
+def test_walks_that_nothing_directs_are_refused_in_every_order() -> None:
+    for order in permutations(["$a holds $b", "$b holds $c"]):
+        with pytest.raises(QueryError, match="nothing says in which direction") as caught:
+            in_order(list(order))
+        assert [each.code for each in caught.value.diagnostics] == ["T5"]
+    for order in permutations(["$a holds $b", "$b holds $c", "$b: B"]):
+        in_order(list(order))
+
+
+def test_an_edge_variable_is_no_end_in_any_order() -> None:
+    for order in permutations(["$a: A", "$a $k:holds $b", "$k likes $c"]):
+        with pytest.raises(QueryError) as caught:
+            in_order(list(order))
+        assert [each.code for each in caught.value.diagnostics] == ["T23"]

@@ -18,7 +18,7 @@ from omnigraph.ir import query as irq
 from omnigraph.lang.diagnostics import offer
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.check import assign, rules
-from omnigraph.lang.gq.check.paths import Option
+from omnigraph.lang.gq.check.directions import Draft, settle
 from omnigraph.lang.gq.check.scope import (
     Context,
     EdgeVar,
@@ -31,7 +31,7 @@ from omnigraph.lang.gq.check.scope import (
     find_property,
 )
 from omnigraph.lang.gq.check.values import Values
-from omnigraph.lang.gq.check.walks import Walk, narrow, options_for, resolve_edges
+from omnigraph.lang.gq.check.walks import Walk, resolve_edges
 from omnigraph.lang.gq.names import names_in, nodes_in
 from omnigraph.model.types import I64, Kind
 
@@ -164,30 +164,21 @@ class PatternChecker:
     # Edges ----------------------------------------------------------------------------------
 
     def _walk(self, clauses: tuple[ast.Clause, ...]) -> None:
-        walks: list[Walk] = []
-        for clause in clauses:
-            if isinstance(clause, ast.Traversal):
-                walk = self._start(clause)
-                if walk is not None:
-                    walks.append(walk)
-                    narrow(self.ctx, self.scope, [walk])
-        narrow(self.ctx, self.scope, walks)
-        for walk in walks:
+        nodes = [clause for clause in clauses if isinstance(clause, ast.Traversal)]
+        drafts = [draft for node in nodes if (draft := self._draft(node)) is not None]
+        for walk in settle(self.ctx, self.scope, drafts, self._drop):
             self._finish(walk)
 
-    def _start(self, node: ast.Traversal) -> Walk | None:
+    def _draft(self, node: ast.Traversal) -> Draft | None:
         src, dst = self._end(node.src), self._end(node.dst)
         edges = resolve_edges(self.ctx, node)
         sound = self._check_bounds(node) and self._check_extras(node)
         if sound:
             self._reserve(node)
-        options: list[Option] = []
-        if src is not None and dst is not None and edges is not None and sound:
-            options = options_for(self.ctx, node, edges, self.scope, src, dst)
-        if src is None or dst is None or not options:
-            self._give_up(src, dst, *(_named(each) for each in (node.edge_var, node.hops_var)))
+        if src is None or dst is None or edges is None or not sound:
+            self._give_up(node, src, dst)
             return None
-        return Walk(node, src, dst, options)
+        return Draft(node, src, dst, edges)
 
     def _reserve(self, node: ast.Traversal) -> None:
         """Bind what the walk names now; an edge variable learns its types when it is settled."""
@@ -212,9 +203,12 @@ class PatternChecker:
             return self.ctx.error("T26", message, name.span, "choose another name")
         return text
 
-    def _give_up(self, *names: str | None) -> None:
+    def _drop(self, draft: Draft) -> None:
+        self._give_up(draft.node, draft.src, draft.dst)
+
+    def _give_up(self, node: ast.Traversal, *ends: str | None) -> None:
         """Say no more about variables that this traversal was meant to bind."""
-        for name in names:
+        for name in (*ends, _named(node.edge_var), _named(node.hops_var)):
             if name is not None and self.scope.vars.get(name, EdgeVar(())) == EdgeVar(()):
                 self.scope.vars[name] = Unknown()
 
@@ -253,7 +247,8 @@ class PatternChecker:
             message = f"`${name.text}` names an end of this edge; it needs a distinct name"
             self.ctx.error(code, message, name.span, "choose another name")
             return False
-        if name.text in self.scope.vars or name.text in self.scope.values:
+        taken = (self.scope.vars, self.scope.values, self.order)
+        if any(name.text in names for names in taken):
             self.ctx.error(code, f"the name `{name.text}` is taken", name.span, "choose another")
             return False
         return True

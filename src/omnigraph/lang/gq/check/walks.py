@@ -31,11 +31,14 @@ ANY = "_"
 class Walk:
     """A traversal, its ends by name, and the ways in which it can be walked."""
 
-    def __init__(self, node: ast.Traversal, src: str, dst: str, options: list[Option]) -> None:
+    def __init__(
+        self, node: ast.Traversal, src: str, dst: str, options: list[Option], assumed: bool = False
+    ) -> None:
         self.node = node
         self.src = src
         self.dst = dst
         self.options = options
+        self.assumed = assumed  # the direction follows from no type
         self.low, self.high = node.bounds or (1, 1)
 
     def ways(self, scope: Scope) -> Ways:
@@ -92,7 +95,7 @@ def show_edge(edge: EdgeType) -> str:
 
 
 def options_for(
-    ctx: Context, node: ast.Traversal, edges: list[EdgeType], scope: Scope, src: str, dst: str
+    ctx: Context, scope: Scope, node: ast.Traversal, src: str, dst: str, edges: list[EdgeType]
 ) -> list[Option]:
     """All ways to walk the edges between the types that both ends can have now."""
     src_types = _types(scope, src)
@@ -185,14 +188,15 @@ def _edge_hint(ctx: Context, types: tuple[str, ...]) -> str | None:
     )
 
 
-def narrow(ctx: Context, scope: Scope, walks: list[Walk]) -> None:
-    """Remove what cannot be: types without a fitting edge, edges without fitting types."""
+def narrow(ctx: Context, scope: Scope, started: list[Walk], walks: list[Walk]) -> None:
+    """Remove what cannot be, after some walks were started: types without a fitting edge, edges
+    without fitting types."""
     touching: dict[str, list[Walk]] = {}
     for walk in walks:
         for name in {walk.src, walk.dst}:
             touching.setdefault(name, []).append(walk)
-    waiting = deque(walks)
-    queued = {id(walk) for walk in walks}
+    waiting = deque(started)
+    queued = {id(walk) for walk in started}
     while waiting:
         walk = waiting.popleft()
         queued.discard(id(walk))
@@ -226,5 +230,10 @@ def _restrict(scope: Scope, name: str, types: list[str]) -> bool:
 
 def _report_conflict(ctx: Context, scope: Scope, walk: Walk) -> None:
     edges = [option.edge for option in walk.options]
+    if walk.assumed:
+        shown = ", ".join(show_edge(edge) for edge in edges[:4])
+        message = f"nothing says in which direction {shown} is walked here"
+        ctx.error("T5", message, walk.node.span, f"give `${walk.node.src.text}` a type")
+        return
     src, dst = _types(scope, walk.src), _types(scope, walk.dst)
     _report_no_option(ctx, walk.node, edges, src, dst)
