@@ -71,7 +71,7 @@ ALLOWED = {
     ("scratch", "lance.write_dataset"),
     ("scratch", "dataset.create_scalar_index"),
     # A fork is invisible until a commit points to it; staging makes it, before the door.
-    ("lines", "dataset.create_branch"),
+    ("lines", "dataset.checkout_version(base.version).create_branch"),
     # Writes a deletion file that the staged transaction names.
     ("rewriting", "dataset.get_fragment(number).delete"),
     ("distributed", "dataset.get_fragment(int(fragment_id)).delete"),
@@ -88,6 +88,8 @@ ALLOWED = {
     # Not Lance at all.
     ("buckets", "obstore.delete"),
     ("objects", "self.delete"),
+    ("locks", "store.delete"),
+    ("scratch", "digest.update"),
     ("deltas", "rows.drop_columns"),
     ("cells", "batch.drop_columns"),
     ("staging", "self.add_columns"),

@@ -24,16 +24,15 @@ from omnigraph.errors import FormatError, OmniGraphError
 from omnigraph.history.catalogs import read_catalog, schema_path
 from omnigraph.history.refs import BRANCHES, MAIN, TAGS, decode_branch
 from omnigraph.history.rows import BranchState, decode_state
+from omnigraph.history.tornheads import branch_ids, has_torn_head
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.auditlog import DIRECTORY as AUDIT
 from omnigraph.storage.lines import line_path
-from omnigraph.storage.manifest import DIRECTORY as MANIFESTS
 from omnigraph.storage.manifest import manifest_path
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.wholeness import (
     DAMAGE,
     dataset_versions,
-    has_good_head,
     is_whole,
     missing_head,
     torn_parts,
@@ -88,25 +87,11 @@ class Survey:
         return not (self.losses or self.objects or self.lines)
 
 
-def is_suspicious(root: GraphRoot, *, for_reading: bool = False) -> bool:
-    """Whether a quick look finds a reason for a survey: a damaged head, or a pending operation,
-    which is no concern of readers."""
+def is_suspicious(root: GraphRoot) -> bool:
+    """Whether a writer has a reason for a survey: a damaged head, or a pending operation."""
     if root.location.scheme != "file":
         return False
-    folders = [manifest_path(branch_id) for branch_id in branch_ids(root)]
-    if not all(has_good_head(root, folder) for folder in [*folders, AUDIT]):
-        return True
-    if not for_reading and next(iter(root.objects.list(journal.DIRECTORY)), None) is not None:
-        return True
-    if not dataset_versions(root, manifest_path(MAIN)):
-        return bool(folders)
-    try:
-        root.manifest(MAIN).read()
-    except DAMAGE:
-        return True
-    except FormatError:
-        return False  # opening says so
-    return False
+    return next(iter(root.objects.list(journal.DIRECTORY)), None) is not None or has_torn_head(root)
 
 
 def survey(root: GraphRoot, *, far: bool = False) -> Survey:
@@ -140,14 +125,6 @@ def look_at(
 ) -> tuple[BranchState | None, Loss | None]:
     """The same for one branch: its newest whole state, and what is lost after it."""
     return _look(root, branch_id, _names_of(root).get(branch_id, branch_id), {}, far)
-
-
-def branch_ids(root: GraphRoot) -> list[str]:
-    """Every branch that has a folder for its manifest."""
-    try:
-        return sorted(os.listdir(f"{root.location.path}/{MANIFESTS}"))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
 
 
 _Known = dict[tuple[str, int], list[str]]

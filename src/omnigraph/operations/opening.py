@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from omnigraph.errors import GraphMovedError, GraphNotFoundError, InvalidArgumentError
 from omnigraph.history.log import Line
 from omnigraph.history.refs import MAIN, read_branch
+from omnigraph.history.tornheads import has_torn_head
 from omnigraph.operations.context import Context, check_actor, default_actor
 from omnigraph.storage.durability import VARIABLE as DURABILITY_VARIABLE
 from omnigraph.storage.durability import check_durability
@@ -81,10 +82,9 @@ def open_graph(
 
 def _look_past_damage(root: GraphRoot) -> tuple[Loss, ...]:
     """Let a reader see the newest whole state of each branch, without changing anything."""
-    from omnigraph.commit.damage import is_suspicious, survey
-
-    if not graph_folder_exists(root) or not is_suspicious(root, for_reading=True):
+    if not graph_folder_exists(root) or not has_torn_head(root):
         return ()
+    from omnigraph.commit.damage import survey
     from omnigraph.commit.salvage import refuse_hopeless, was_never_made
 
     losses = survey(root).losses

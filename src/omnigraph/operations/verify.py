@@ -22,7 +22,7 @@ from omnigraph.engines.embedded.soundness import constraint_checks, row_problems
 from omnigraph.errors import OmniGraphError
 from omnigraph.history.catalogs import read_catalog
 from omnigraph.history.log import Line
-from omnigraph.history.refs import Branch, readable_branches, readable_tags
+from omnigraph.history.refs import BRANCHES, TAGS, Branch, readable_branches, readable_tags
 from omnigraph.history.resolve import Target, head_snapshot, resolve
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.snapshot import Snapshot, TableVersion
@@ -116,7 +116,9 @@ def _check_files(context: Context, found: Verification) -> None:
         for path in loss.files:
             message = f"it is missing or damaged; the newest whole commit is {loss.commit_id}"
             found.add("file", f"{loss.branch}: {path}", message, hint=hint)
-    for path in (*seen.objects, *seen.lines):
+    # Names and recovery records have checks of their own, which say what each is needed for.
+    named = (f"{BRANCHES}/", f"{TAGS}/", f"{journal.DIRECTORY}/")
+    for path in (*(p for p in seen.objects if not p.startswith(named)), *seen.lines):
         message = "it is damaged, and no published state needs it"
         hint = "Run `omnigraph repair --confirm`: it moves it to __damaged."
         found.add("file", path, message, hint=hint)
