@@ -43,7 +43,9 @@ def algorithm(
     write: Annotated[
         str | None, typer.Option(metavar="PROPERTY", help="Keep the result in this property.")
     ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", help="Print at most so many rows.")] = 1000,
+    limit: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Print at most so many rows.")
+    ] = 1000,
     branch: BranchOption = "main",
     state: State,
     on_spark: OnSpark,
