@@ -4,9 +4,6 @@ from __future__ import annotations
 
 AVOIDED = frozenset(
     {
-        "lists of unsigned integers",
-        "export of early datetimes",
-        "vectors that are null in writes",
         "history_reclaimed after cleanup",
     }
 )

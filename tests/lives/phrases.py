@@ -74,13 +74,12 @@ class Phrases:
     def test(self, scope: Scope) -> Expr:
         """One comparison of a property."""
         found = self.props(scope)
-        found = [(e, p) for e, p in found if p.kind != "vector"]
         if not found or self.random.random() < 0.05:
             var = self.random.choice(list(scope))
             return ("null", ("prop", var, "id"), True)
         expr, prop = self.random.choice(found)
         chance = self.random.random()
-        if chance < 0.12:
+        if chance < 0.12 or prop.kind == "vector":
             return ("null", expr, self.random.random() < 0.5)
         if prop.many:
             return self._list_test(expr, prop)

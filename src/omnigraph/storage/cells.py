@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from omnigraph import progress
 from omnigraph.model.references import STORED, address_of, stored_reference
+from omnigraph.storage.filters import scanner
 from omnigraph.storage.holding import held
 
 ADDRESS = "_rowaddr"
@@ -82,14 +83,14 @@ def _scanner(
     dataset: Any, columns: Sequence[str], blobs: Sequence[str], options: dict[str, Any]
 ) -> Any:
     handling = "all_binary" if blobs else None
-    return dataset.scanner(columns=list(columns), blob_handling=handling, **options)
+    return scanner(dataset, columns=list(columns), blob_handling=handling, **options)
 
 
 def _has_references(dataset: Any, blobs: Sequence[str], options: dict[str, Any]) -> bool:
     if not blobs:
         return False
     plain = {name: value for name, value in options.items() if not name.startswith("with_")}
-    for batch in dataset.scanner(columns=list(blobs), **plain).to_batches():
+    for batch in scanner(dataset, columns=list(blobs), **plain).to_batches():
         for name in blobs:
             kinds = pc.struct_field(batch.column(name), "kind")
             if pc.any(pc.equal(kinds, _EXTERNAL), min_count=0).as_py():
@@ -106,7 +107,7 @@ def _with_references(
 ) -> Iterator[pa.RecordBatch]:
     asked = bool(options.get("with_row_address"))
     options = {**options, "with_row_address": True}
-    described = dataset.scanner(columns=list(columns), **options).to_batches()
+    described = scanner(dataset, columns=list(columns), **options).to_batches()
     for batch in (part for whole in described for part in _parts(whole, blobs)):
         addresses = batch.column(ADDRESS)
         for name in blobs:

@@ -29,6 +29,7 @@ from omnigraph.model.commit import StagedWrite
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.cells import BATCH_BYTES, scan_whole
 from omnigraph.storage.failures import translated
+from omnigraph.storage.filters import scanner
 from omnigraph.storage.indexhealth import filtered_batches
 from omnigraph.storage.lines import Prepared, line_path, new_path, open_line, writable_line
 from omnigraph.storage.location import Location
@@ -175,7 +176,7 @@ def scan_files(
     def batches(options: dict[str, Any]) -> Iterator[pa.RecordBatch]:
         if whole_blobs:
             return scan_whole(dataset, columns, **asked, **options)
-        return iter(dataset.scanner(columns=list(columns), **asked, **options).to_batches())
+        return iter(scanner(dataset, columns=list(columns), **asked, **options).to_batches())
 
     if filter is not None:
         yield from filtered_batches(dataset, version.path, batches)

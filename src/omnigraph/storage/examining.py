@@ -20,6 +20,7 @@ from lance.query import MatchQuery
 from omnigraph.model.catalog import ID_COLUMN, EdgeType, NodeType
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.failures import translated
+from omnigraph.storage.filters import scanner
 from omnigraph.storage.indexhealth import damaged_indexes
 from omnigraph.storage.indexing import IndexCoverage, coverage
 from omnigraph.storage.location import Location
@@ -165,14 +166,15 @@ def _words(text: str) -> list[str]:
 
 
 def _hears(dataset: Any, query: MatchQuery, id_: str) -> bool:
-    scanner = dataset.scanner(
+    found = scanner(
+        dataset,
         columns=[ID_COLUMN, "_score"],
         full_text_query=query,
         filter=pc.field(ID_COLUMN) == id_,
         prefilter=True,
         use_scalar_index=False,
     )
-    return bool(scanner.to_table().num_rows)
+    return bool(found.to_table().num_rows)
 
 
 def _taken(table: Table, columns: list[str], most: int) -> pa.Table:
@@ -186,5 +188,5 @@ def _sample(table: Table, column: str) -> pa.Array:
 
 
 def _ids(dataset: Any, chosen: Any, *, use_index: bool) -> set[str]:
-    scanner = dataset.scanner(columns=[ID_COLUMN], filter=chosen, use_scalar_index=use_index)
-    return set(scanner.to_table().column(ID_COLUMN).to_pylist())
+    found = scanner(dataset, columns=[ID_COLUMN], filter=chosen, use_scalar_index=use_index)
+    return set(found.to_table().column(ID_COLUMN).to_pylist())

@@ -33,6 +33,7 @@ from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.cells import read_whole, scan_whole
 from omnigraph.storage.failures import translated
+from omnigraph.storage.filters import scanner
 from omnigraph.storage.incarnation import known, refuse_replaced
 from omnigraph.storage.indexhealth import filtered, filtered_batches, is_damaged, segments_of
 from omnigraph.storage.location import Location, parse_location
@@ -118,8 +119,8 @@ class Table:
             if whole_blobs:
                 return scan_whole(self._dataset, columns, **asked, **options)
             ahead = {} if read_ahead_bytes is None else {"io_buffer_size": read_ahead_bytes}
-            scanner = self._dataset.scanner(columns=list(columns), **asked, **ahead, **options)
-            return iter(scanner.to_batches())
+            found = scanner(self._dataset, columns=list(columns), **asked, **ahead, **options)
+            return iter(found.to_batches())
 
         if filter is not None:
             yield from filtered_batches(self._dataset, self.version.path, batches)
@@ -143,7 +144,7 @@ class Table:
         def rows(options: dict[str, Any]) -> pa.Table:
             if whole_blobs:
                 return read_whole(self._dataset, columns, proven=proven, **asked, **options)
-            return self._dataset.to_table(columns=list(columns), **asked, **options)
+            return scanner(self._dataset, columns=list(columns), **asked, **options).to_table()
 
         if filter is not None:
             return filtered(self._dataset, self.version.path, rows)
@@ -188,10 +189,8 @@ class Table:
             return self.version.rows
 
         def rows(options: dict[str, Any]) -> int:
-            if not options:
-                return int(self._dataset.count_rows(filter=filter))
-            scanner = self._dataset.scanner(columns=[], with_row_id=True, filter=filter, **options)
-            return int(scanner.count_rows())
+            asked = {"columns": [], "with_row_id": True, "filter": filter}
+            return int(scanner(self._dataset, **asked, **options).count_rows())
 
         return filtered(self._dataset, self.version.path, rows)
 

@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.storage.analysis import TEXT_INDEX_OPTIONS
+from omnigraph.storage.filters import scanner
 from omnigraph.storage.indexhealth import filtered_batches
 from omnigraph.storage.reading import ROW_ID, Table
 from omnigraph.storage.rowsets import RowIds
@@ -131,7 +132,7 @@ def _texts(table: Table, column: str, fragments: Sequence[Any]) -> Iterator[pa.R
     }
 
     def batches(options: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-        return iter(table.dataset.scanner(**asked, **options).to_batches())
+        return iter(scanner(table.dataset, **asked, **options).to_batches())
 
     for batch in filtered_batches(table.dataset, table.version.path, batches):
         if batch.num_rows:

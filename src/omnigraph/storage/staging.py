@@ -26,6 +26,7 @@ from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.columns import build_columns, reshaped
 from omnigraph.storage.detached import DETACHED_LOCK, detached
 from omnigraph.storage.failures import translated
+from omnigraph.storage.filters import scanner
 from omnigraph.storage.indexhealth import filtered
 from omnigraph.storage.lines import Prepared, new_path, writable_line
 from omnigraph.storage.locks import writer_lock
@@ -215,9 +216,8 @@ class Stager:
         chosen = pc.field(ID_COLUMN).isin(ids.combine_chunks())
 
         def rows(options: dict[str, Any]) -> pa.Table:
-            return dataset.to_table(
-                columns=[ROW_ADDRESS], filter=chosen, batch_size=_SCANNED_AT_ONCE, **options
-            )
+            asked = {"columns": [ROW_ADDRESS], "filter": chosen, "batch_size": _SCANNED_AT_ONCE}
+            return scanner(dataset, **asked, **options).to_table()
 
         found = filtered(dataset, dataset.uri, rows)
         addresses: Addresses = found.column(ROW_ADDRESS).to_numpy()

@@ -27,6 +27,7 @@ from omnigraph.ir.expr import TextMode
 from omnigraph.storage import rowsets
 from omnigraph.storage.analysis import fuzzy_terms
 from omnigraph.storage.failures import translated
+from omnigraph.storage.filters import scanner
 from omnigraph.storage.hits import (
     SCORE,
     Access,
@@ -161,10 +162,14 @@ def _within_scratch(
     """The scope in terms of the scratch rows; None when it allows none of them."""
     allowed = within.allowed
     if within.filter is not None:
-        scanner = within.table.dataset.scanner(
-            columns=[], with_row_id=True, fragments=list(fragments), **within.options()
+        found = scanner(
+            within.table.dataset,
+            columns=[],
+            with_row_id=True,
+            fragments=list(fragments),
+            **within.options(),
         )
-        allowed = scanner.to_table().column(ROW_ID).to_numpy()
+        allowed = found.to_table().column(ROW_ID).to_numpy()
     if len(scratch.row_ids) == 0:
         return None
     if allowed is None:
@@ -194,7 +199,8 @@ def _ranked(
     table, limit = within.table, None if k is None else k + _TIE_EXTRA
     while True:
         with translated("scan", table.version.path):
-            found = dataset.scanner(
+            found = scanner(
+                dataset,
                 columns=[row, _LANCE_SCORE],
                 full_text_query=asked,
                 limit=limit,

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.storage.failures import translated
+from omnigraph.storage.filters import scanner
 from omnigraph.storage.hits import (
     DISTANCE,
     Access,
@@ -153,10 +154,8 @@ def _compare(within: Scope, asked: Asked) -> _Found:
         return *nearest.result(), Access(Path.MEMORY, scanned=nearest.compared)
     table, column = within.table, asked.column
     with translated("scan", table.version.path):
-        scanner = table.dataset.scanner(
-            columns=[column], with_row_id=True, batch_size=_SCAN_BATCH_ROWS, **within.options()
-        )
-        for batch in scanner.to_batches():
+        options = {"with_row_id": True, "batch_size": _SCAN_BATCH_ROWS, **within.options()}
+        for batch in scanner(table.dataset, columns=[column], **options).to_batches():
             nearest.add(*vectors_of(batch, column))
     path = Path.SCAN if within.allowed is None else Path.FETCH
     return *nearest.result(), Access(path, scanned=nearest.compared)
@@ -277,8 +276,12 @@ def _propose(
     candidates there were."""
     columns = [ROW_ID] if asked.holder is not None else [asked.column, ROW_ID]
     with translated("scan", within.table.version.path):
-        found = within.table.dataset.scanner(
-            columns=columns, nearest=plan, disable_scoring_autoprojection=True, **within.options()
+        found = scanner(
+            within.table.dataset,
+            columns=columns,
+            nearest=plan,
+            disable_scoring_autoprojection=True,
+            **within.options(),
         ).to_table()
     proposed = found.column(ROW_ID).to_numpy()
     there = within.existing(proposed)

@@ -110,3 +110,46 @@ def test_18_23_ranges_with_decimals_beyond_floats(
         with pytest.raises(InvalidDataError, match="must be at"):
             graph.ingest([{"type": "Item", "data": {"name": "bad", "v": bad}}])
     assert graph.verify().findings == []
+
+
+LISTS = """
+node Note {
+    name: String @key
+    body: String? @index
+    v: [%s]?
+    spot: Vector(2)?
+}
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_type_with_a_list_is_changed_and_searched(tmp_path: Path, kind: str) -> None:
+    graph = og.init(str(tmp_path / "g"), LISTS % kind)
+    high = HIGHEST[kind]
+    rows = {"a": [1, high], "b": [], "c": None}
+    graph.ingest([{"type": "Note", "data": {"name": n, "v": v}} for n, v in rows.items()])
+    graph.mutate('query q() { update Note set { body: "red green" } where v contains 1 }')
+    graph.mutate('query q() { update Note set { body: "red" } where v is null }')
+    graph.mutate(
+        'query q() { upsert Note { name: "b", body: "blue", v: [2] } on conflict replace }'
+    )
+    for indexed in (False, True):
+        if indexed:
+            graph.optimize()
+        match = '$n: Note\n search($n.body, "red")\n $n.name != "c"'
+        found = graph.query(f"query q() {{ match {{ {match} }} return {{ $n.v }} }}")
+        assert found.rows() == [{"n.v": [1, high]}]
+    graph.mutate("query q() { delete Note where v is not null }")
+    left = graph.query("query q() { match { $n: Note } return { $n.name } }")
+    assert left.rows() == [{"n.name": "c"}]
+    assert graph.verify().findings == []
+
+
+def test_vectors_are_tested_for_null_in_writes(tmp_path: Path) -> None:
+    graph = og.init(str(tmp_path / "g"), LISTS % "U64")
+    rows = {"a": [1.0, 2.0], "b": None}
+    graph.ingest([{"type": "Note", "data": {"name": n, "spot": v}} for n, v in rows.items()])
+    graph.mutate('query q() { update Note set { body: "x" } where spot is not null }')
+    graph.mutate("query q() { delete Note where spot is null }")
+    left = graph.query("query q() { match { $n: Note } return { $n.name, $n.body } }")
+    assert left.rows() == [{"n.name": "a", "n.body": "x"}]
