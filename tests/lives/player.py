@@ -15,7 +15,6 @@ from random import Random
 from typing import Any
 
 from tests.lives import comparison, printer, rankings, rules
-from tests.lives.avoided import AVOIDED
 from tests.lives.blueprint import Blueprint, spelled
 from tests.lives.doors import Doors
 from tests.lives.evaluator import Evaluator
@@ -373,7 +372,7 @@ class Player:
                 self.on(op.branch).query(text, params=params, commit=commit).rows()
             ),
         )
-        if error and self.cleaned and back >= self.cleaned and self._is_gone(error):
+        if self.cleaned and back >= self.cleaned and isinstance(error, HistoryReclaimedError):
             return "gone"
         if error:
             raise DifferenceError(f"query {error.code}", f"{text}\n{error!r}")
@@ -384,11 +383,6 @@ class Player:
                 "answer", f"{text}\nparams {params}\n{wrong}\ngot {rows}\nnot {answer.rows}"
             )
         return "old" if back else "full" if rows else "empty"
-
-    def _is_gone(self, error: OmniGraphError) -> bool:
-        if "history_reclaimed after cleanup" in AVOIDED and error.code == "storage_not_found":
-            return True
-        return isinstance(error, HistoryReclaimedError)
 
     def _rank(self, op: Op) -> str:
         state = self.state(op.branch)

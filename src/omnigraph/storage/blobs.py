@@ -14,8 +14,8 @@ from hashlib import blake2b
 import pyarrow.compute as pc
 
 from omnigraph.model.catalog import ID_COLUMN
-from omnigraph.storage.failures import translated
 from omnigraph.storage.reading import ROW_ID, Table
+from omnigraph.storage.versionreads import version_read
 
 # At most so many bytes are in memory at once.
 CHUNK_BYTES = 4 << 20
@@ -53,7 +53,7 @@ def read_blob(table: Table, blob: StoredBlob, start: int, end: int) -> Iterator[
     at = start
     while at < end:
         length = min(CHUNK_BYTES, end - at)
-        with translated("read", table.version.path):
+        with version_read(table.dataset, "read", table.version.path):
             parts = table.dataset.read_blob_ranges(
                 blob.column, [(blob.row_id, at, length)], selector="ids"
             )

@@ -31,11 +31,11 @@ from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.cells import read_whole, scan_whole
 from omnigraph.storage.descent import Meeting, Point, Span, meeting_of
-from omnigraph.storage.failures import translated
 from omnigraph.storage.holding import held
 from omnigraph.storage.indexhealth import filtered
 from omnigraph.storage.reading import open_dataset
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.versionreads import version_read
 
 ROW_ID = "_rowid"
 ROW_ADDRESS = "_rowaddr"
@@ -113,7 +113,7 @@ def delta_size(root: GraphRoot, before: TableVersion, after: TableVersion) -> in
 def all_rows(root: GraphRoot, version: TableVersion, columns: Sequence[str]) -> pa.Table:
     """Every row of a version and its row id, for when there is no lineage to follow."""
     dataset = _open(root, version)
-    with translated("scan", dataset.uri):
+    with version_read(dataset, "scan", dataset.uri):
         return read_whole(
             dataset,
             _present(dataset, columns),
@@ -152,7 +152,7 @@ def row_addresses(root: GraphRoot, version: TableVersion, row_ids: RowIds) -> Ro
     if len(row_ids) == 0:
         return np.empty(0, np.uint64)
     dataset = _open(root, version)
-    with translated("read", dataset.uri):
+    with version_read(dataset, "read", dataset.uri):
         found = dataset._take_rows(_distinct(row_ids), columns=[ROW_ADDRESS])
     addresses: RowIds = found.column(ROW_ADDRESS).to_numpy().astype(np.uint64)
     return addresses
@@ -194,7 +194,7 @@ def file_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Batches of some files of a version, with row ids and addresses; for workers."""
     dataset = _open(root, version)
-    with translated("scan", dataset.uri):
+    with version_read(dataset, "scan", dataset.uri):
         yield from scan_whole(
             dataset,
             _present(dataset, columns),
@@ -263,7 +263,7 @@ def _all_of(dataset: Any, files: list[Any], columns: Sequence[str]) -> pa.Table:
     wanted = _present(dataset, columns)
     if not files:
         return _empty(dataset, wanted)
-    with translated("scan", dataset.uri):
+    with version_read(dataset, "scan", dataset.uri):
         return read_whole(
             dataset, wanted, proven=True, fragments=files, with_row_id=True, with_row_address=True
         )
@@ -277,7 +277,7 @@ def _written(
     wanted = _present(dataset, columns)
     if not files:
         return _empty(dataset, wanted), np.empty(0, np.uint64)
-    with translated("scan", dataset.uri):
+    with version_read(dataset, "scan", dataset.uri):
         rows = read_whole(
             dataset,
             [*wanted, _CREATED],
@@ -293,7 +293,7 @@ def _written(
 
 def _lost(root: GraphRoot, table: TableVersion, span: Span) -> RowIds:
     dataset = _open(root, _at(table, Point(span.fork, span.end)))
-    with translated("read", dataset.uri):
+    with version_read(dataset, "read", dataset.uri):
         delta = dataset.delta(begin_version=span.begin, end_version=span.end)
         batches = [batch.column(0).to_numpy() for batch in delta.get_deleted_row_ids()]
     return np.concatenate(batches) if batches else np.empty(0, np.uint64)
@@ -311,7 +311,7 @@ def _take_existing(dataset: Any, row_ids: RowIds, columns: Sequence[str]) -> pa.
     """The rows of these ids that the version holds. A row may have come and gone in between."""
     if len(row_ids) == 0:
         return _empty(dataset, columns)
-    with translated("read", dataset.uri):
+    with version_read(dataset, "read", dataset.uri):
         if _has_blobs(dataset, columns):
             chosen = ",".join(str(row_id) for row_id in row_ids)
             return read_whole(

@@ -37,6 +37,7 @@ from omnigraph.storage.reading import open_dataset
 from omnigraph.storage.rewriting import ROW_ADDRESS, Addresses
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.schemas import FILE_FORMAT, ROWS_PER_FILE, physical_schema, to_physical
+from omnigraph.storage.versionreads import version_read
 
 TableType = NodeType | EdgeType
 
@@ -181,7 +182,7 @@ def scan_files(
     if filter is not None:
         yield from filtered_batches(dataset, version.path, batches)
         return
-    with translated("scan", version.path):
+    with version_read(dataset, "scan", version.path):
         yield from batches({})
 
 

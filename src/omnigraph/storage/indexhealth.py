@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from omnigraph import logs
 from omnigraph.errors import StorageNotFoundError, StoragePermanentError
 from omnigraph.storage.failures import is_panic, one_line, translated
+from omnigraph.storage.versionreads import version_read
 
 log = logs.logger(__name__)
 
@@ -83,12 +84,12 @@ def filtered(dataset: Any, path: str, run: Callable[[dict[str, Any]], T]) -> T:
     """What a filtered read gives, with indexes or, if one of them is damaged, without."""
     options = scan_options(dataset)
     try:
-        with translated("scan", path):
+        with version_read(dataset, "scan", path):
             return run(options)
     except DAMAGE:
         if options:
             raise
-        with translated("scan", path):
+        with version_read(dataset, "scan", path):
             found = run(_WITHOUT)
     _blame(dataset, path)
     return found
@@ -100,17 +101,17 @@ def filtered_batches(
     """The same for a read in batches. An index is asked before the first of them comes."""
     options = scan_options(dataset)
     try:
-        with translated("scan", path):
+        with version_read(dataset, "scan", path):
             batches = iter(run(options))
             first = next(batches, None)
     except DAMAGE:
         if options:
             raise
-        with translated("scan", path):
+        with version_read(dataset, "scan", path):
             batches = iter(run(_WITHOUT))
             first = next(batches, None)
         _blame(dataset, path)
-    with translated("scan", path):
+    with version_read(dataset, "scan", path):
         if first is not None:
             yield first
             yield from batches

@@ -25,7 +25,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import (
-    HistoryReclaimedError,
     InvariantViolationError,
     StorageNotFoundError,
 )
@@ -39,6 +38,7 @@ from omnigraph.storage.indexhealth import filtered, filtered_batches, is_damaged
 from omnigraph.storage.location import Location, parse_location
 from omnigraph.storage.moving import check_home, forget_homes
 from omnigraph.storage.replacement import confirm, confirm_on_disk
+from omnigraph.storage.versionreads import reclaimed, version_read
 
 ROW_ID = "_rowid"
 BATCH_ROWS = 65_536
@@ -125,7 +125,7 @@ class Table:
         if filter is not None:
             yield from filtered_batches(self._dataset, self.version.path, batches)
             return
-        with translated("scan", self.version.path):
+        with version_read(self._dataset, "scan", self.version.path):
             yield from batches({})
 
     def read(
@@ -148,7 +148,7 @@ class Table:
 
         if filter is not None:
             return filtered(self._dataset, self.version.path, rows)
-        with translated("scan", self.version.path):
+        with version_read(self._dataset, "scan", self.version.path):
             return rows({})
 
     def take(self, row_ids: np.ndarray[Any, Any], columns: Sequence[str]) -> pa.Table:
@@ -156,7 +156,7 @@ class Table:
         if len(row_ids) == 0 or not columns:
             return self._empty(columns)
         wanted = np.asarray(row_ids, dtype=np.uint64)
-        with translated("read", self.version.path):
+        with version_read(self._dataset, "read", self.version.path):
             distinct, back = np.unique(wanted, return_inverse=True)
             # Lance may drop repeats and reorders by file: ask once each, in order, and spread.
             found = self._dataset._take_rows(distinct, columns=list(columns))
@@ -174,7 +174,7 @@ class Table:
         there = np.ones(len(row_ids), np.bool_)
         if len(row_ids) == 0:
             return there
-        with translated("read", self.version.path):
+        with version_read(self._dataset, "read", self.version.path):
             if len(row_ids) * _ROWS_PER_LOOKUP > self.rows:
                 found = self._dataset.to_table(columns=[], with_row_id=True)
             else:
@@ -208,7 +208,7 @@ class Table:
         """Every index of this version that can be read, as far as is known. They are described
         once: a version's indexes never change."""
         if self._indexes is None:
-            with translated("read", self.version.path):
+            with version_read(self._dataset, "read", self.version.path):
                 described = self._dataset.describe_indices()
             self._indexes = tuple(_index_info(index) for index in described)
         return tuple(index for index in self._indexes if not is_damaged(index.segments))
@@ -338,11 +338,7 @@ def open_dataset(
             dataset.schema  # noqa: B018  # what makes no sense is told here, not by who asks later
     except StorageNotFoundError as error:
         confirm(location, version)
-        raise HistoryReclaimedError(
-            f"Version {version.version} of table {version.path!r} is no longer there.",
-            table=version.path,
-            version=version.version,
-        ) from error
+        raise reclaimed(version.path, version.version) from error
     refuse_replaced(location.uri, version.incarnation)
     check_home(location, version.path, version.fork, dataset)
     return dataset

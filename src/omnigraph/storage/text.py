@@ -26,7 +26,6 @@ from omnigraph.errors import InvalidArgumentError
 from omnigraph.ir.expr import TextMode
 from omnigraph.storage import rowsets
 from omnigraph.storage.analysis import fuzzy_terms
-from omnigraph.storage.failures import translated
 from omnigraph.storage.filters import scanner
 from omnigraph.storage.hits import (
     SCORE,
@@ -44,6 +43,7 @@ from omnigraph.storage.indexhealth import DAMAGE, without
 from omnigraph.storage.reading import ROW_ID, IndexInfo, Table
 from omnigraph.storage.rowsets import RowIds
 from omnigraph.storage.scratch import ROW, TEXT, Scratch, ScratchIndexes
+from omnigraph.storage.versionreads import version_read
 
 DEFAULT_MAX_EDITS = 2
 MAX_EDITS = 2  # beyond, Lance's automaton grows too large for long words
@@ -146,7 +146,7 @@ def _by_index(within: Scope, asked: Asked, only_index: bool) -> Scored:
 def _by_scratch(within: Scope, asked: Asked, index: IndexInfo | None) -> Scored:
     """Search the rows that the index, if there is one, does not cover."""
     table = within.table
-    with translated("scan", table.version.path):
+    with version_read(table.dataset, "scan", table.version.path):
         fragments = uncovered_fragments(table.dataset, None if index is None else index.name)
         scratch = _scratch.get(table, asked.column, fragments)
         options = _within_scratch(within, scratch, fragments)
@@ -198,7 +198,7 @@ def _ranked(
     """Row ids and scores, best first; ties at the k-th place are complete."""
     table, limit = within.table, None if k is None else k + _TIE_EXTRA
     while True:
-        with translated("scan", table.version.path):
+        with version_read(table.dataset, "scan", table.version.path):
             found = scanner(
                 dataset,
                 columns=[row, _LANCE_SCORE],

@@ -20,7 +20,6 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.storage.failures import translated
 from omnigraph.storage.filters import scanner
 from omnigraph.storage.hits import (
     DISTANCE,
@@ -39,6 +38,7 @@ from omnigraph.storage.probing import ALL_PARTITIONS, ProbeCurve
 from omnigraph.storage.ranking import cosine_distances
 from omnigraph.storage.reading import ROW_ID, IndexInfo, Table
 from omnigraph.storage.rowsets import RowIds
+from omnigraph.storage.versionreads import version_read
 
 # Comparing all of so many rows costs less than asking an index: rows to fetch, rows in memory.
 _FETCH_ROWS = 256
@@ -153,7 +153,7 @@ def _compare(within: Scope, asked: Asked) -> _Found:
         nearest.add(*_known(within.allowed, asked.holder(within.allowed)))
         return *nearest.result(), Access(Path.MEMORY, scanned=nearest.compared)
     table, column = within.table, asked.column
-    with translated("scan", table.version.path):
+    with version_read(table.dataset, "scan", table.version.path):
         options = {"with_row_id": True, "batch_size": _SCAN_BATCH_ROWS, **within.options()}
         for batch in scanner(table.dataset, columns=[column], **options).to_batches():
             nearest.add(*vectors_of(batch, column))
@@ -275,7 +275,7 @@ def _propose(
     """Candidates of an index that exist, with their exact distances, nearest first; and how many
     candidates there were."""
     columns = [ROW_ID] if asked.holder is not None else [asked.column, ROW_ID]
-    with translated("scan", within.table.version.path):
+    with version_read(within.table.dataset, "scan", within.table.version.path):
         found = scanner(
             within.table.dataset,
             columns=columns,
