@@ -76,6 +76,8 @@ def merge_bases(
         if marks & _OURS and marks & _THEIRS and not marks & _BELOW:
             bases.append(visit.place)
             marks |= _BELOW
+        if marks & _BELOW and walk.is_over(_BELOW):
+            break  # what lies below is common too, and reading it would cost requests
         walk.follow(visit, marks)
     if not bases:
         raise InvariantViolationError("The two branches have no common ancestor.")

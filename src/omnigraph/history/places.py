@@ -96,6 +96,8 @@ class Places:
     def _commit(self, line: Line, sequence: int) -> Commit:
         """A commit of a line. Neighbours are read along with it: most walks go on to them."""
         page = self._commits.setdefault(line.branch_id, {})
+        if not page:  # the newest commits are in the manifest that was read already
+            page.update((commit.sequence, commit) for commit in line.state.recent)
         if sequence not in page:
             for commit in line.own_commits(sequence, sequence - _PAGE):
                 page[commit.sequence] = commit
