@@ -36,7 +36,6 @@ def live(uri: str, name: str, seed: int, seconds: float, folder: Path) -> int:
                     counts[thread.step()] += 1
             except BaseException:  # noqa: BLE001 - whatever it is, the run has failed
                 failures.append(traceback.format_exc())
-            counts["merges whose base was reclaimed"] += thread.reclaimed
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(THREADS)]
     for thread in threads:

@@ -21,7 +21,6 @@ from omnigraph import faults, progress
 from omnigraph.commit.branches import DELETED, was_deleted
 from omnigraph.commit.keys import DIRECTORY as KEYS
 from omnigraph.errors import ConflictError, StorageError, StorageNotFoundError
-from omnigraph.history.refs import list_branches
 from omnigraph.model.ulid import born_ms
 from omnigraph.operations.branching import HISTORY_LOCK
 from omnigraph.operations.context import Context
@@ -120,7 +119,7 @@ def purge(context: Context, paths: frozenset[str]) -> Cleanup:
         writer_lock(objects, MAINTENANCE_LOCK, owner=actor, operation="cleanup"),
         writer_lock(objects, HISTORY_LOCK, owner=actor, operation="cleanup"),
     ):
-        policy = Policy(keep=1, grace_s=0, litter_s=0)
+        policy = Policy(keep=1, grace_s=0)
         return _Sweep(context.root, policy, execute=True, only=paths).run()
 
 
@@ -198,6 +197,8 @@ class _Sweep:
     def _clean_line(self, path: str, fork: str | None, birth: int | None) -> Reclaimed:
         # The version with which a fork was born says what it has in common with others, and costs
         # nothing: its files are those of the version that it grew from.
+        if (path, fork) not in self.needs.versions and not self._is_over(path, fork):
+            return Reclaimed()
         existing = [v for v in line_versions(self.root, path, fork)[:-1] if v != birth]
         gone = superfluous(existing, (path, fork), self.needs)
         if self.execute:
@@ -237,14 +238,14 @@ class _Sweep:
         return TableCleanup(path, whole=True)
 
     def _is_over(self, path: str, fork: str | None) -> bool:
-        """Whether nobody can be about to publish a line that no state names: a commit named it
-        once, its branch is gone, or its writer had time enough."""
+        """Whether a line that no needed state names is out of use: a commit named it before the
+        needs were read, its branch is gone, or its writer had time enough."""
         owner, ulid = _owner_of(path, fork), _ulid_of(path, fork)
         if self._is_gone(owner) or self._is_old(ulid):
             return True
         if self.published is None:
-            live = [branch.id for branch in list_branches(self.root)]
-            self.published = published_lines(self.root, live)
+            # As they were when the needs were read: a line published since is in use.
+            self.published = published_lines(self.needs.seen)
         return (path, fork) in self.published
 
     def _is_old(self, ulid: str) -> bool:

@@ -64,11 +64,13 @@ class Policy:
 
 @dataclass
 class Needs:
-    """Versions by line, the heads that writers stand on, and the branches whose manifests count."""
+    """Versions by line, the heads that writers stand on, and the branches whose manifests count.
+    `seen` are the branches as they were read: what they published later is not in here."""
 
     versions: dict[LineKey, set[int]] = field(default_factory=lambda: defaultdict(set))
     heads: dict[LineKey, int] = field(default_factory=dict)
     branch_ids: set[str] = field(default_factory=set)
+    seen: list[Line] = field(default_factory=list)
 
     def add(self, tables: Iterable[TableVersion]) -> None:
         for version in tables:
@@ -100,6 +102,7 @@ def needs_of(root: GraphRoot, policy: Policy, now_us: int | None = None) -> Need
 
 def _keep_branch(root: GraphRoot, branch: Branch, policy: Policy, now: int, needs: Needs) -> None:
     line = Line(root, branch.id)
+    needs.seen.append(line)
     _keep_manifests(line, needs)
     for version in line.state.tables.values():
         if owner_of(version) == branch.id:
@@ -160,11 +163,10 @@ def _keep_recoveries(root: GraphRoot, needs: Needs) -> None:
             needs.heads[key] = table.expected
 
 
-def published_lines(root: GraphRoot, branch_ids: Iterable[str]) -> set[LineKey]:
-    """Every line that a commit of these branches ever named."""
+def published_lines(branches: Iterable[Line]) -> set[LineKey]:
+    """Every line that a commit of these branches named, up to the state that was read."""
     found: set[LineKey] = set()
-    for branch_id in branch_ids:
-        line = Line(root, branch_id)
+    for line in branches:
         for commit in line.own_commits(line.state.head.sequence):
             changes = whole_commit(commit).changes
             found.update((version.path, version.fork) for version in changes)
@@ -172,8 +174,8 @@ def published_lines(root: GraphRoot, branch_ids: Iterable[str]) -> set[LineKey]:
 
 
 def superfluous(existing: Iterable[int], key: LineKey, needs: Needs) -> list[int]:
-    """The versions of a line that nobody needs. What lies above a branch's head is not ours to
-    judge: a writer is at work there, or somebody has to repair it."""
+    """The versions of a line that nothing needs. What lies above a branch's head is not cleanup's
+    to judge: a writer is at work there, or it has to be repaired."""
     ceiling = needs.heads.get(key)
     kept: Mapping[LineKey, set[int]] = needs.versions
     wanted = kept.get(key, set())

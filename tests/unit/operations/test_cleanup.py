@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from unittest.mock import patch
@@ -24,10 +26,11 @@ from omnigraph.errors import (
 )
 from omnigraph.graph import Graph
 from omnigraph.model.ulid import new_ulid
-from omnigraph.operations.cleanup import cleanup
+from omnigraph.operations.cleanup import cleanup, purge
 from omnigraph.operations.context import Context
 from omnigraph.operations.load import SCRATCH
 from omnigraph.operations.retention import Policy
+from omnigraph.storage.reclaiming import table_paths
 from omnigraph.storage.root import GraphRoot
 
 NOW = timedelta(0)
@@ -233,6 +236,60 @@ def test_a_tag_and_cleanup_wait_for_each_other(graph: Graph) -> None:
         cleaner.join()
         tagger.join()
     assert len(refused) == 1
+
+
+@pytest.mark.parametrize("cleaning", ["cleanup", "purge"])
+def test_branches_that_begin_during_a_cleanup_keep_their_rows(graph: Graph, cleaning: str) -> None:
+    """The branch is made, written and merged from after cleanup has decided what is needed."""
+    add_city(graph, "a")
+    add_city(graph, "b")
+    with _paused_cleanup(graph, cleaning):
+        graph.create_branch("late")
+        late = graph.on("late")
+        add_city(late, "c")
+        middle = add_city(late, "d")
+        late.create_branch("later")
+        add_city(late, "e")
+        add_city(graph.on("later"), "f")
+        add_city(graph, "g")
+    assert graph.verify().findings == []
+    assert {row["id"] for row in content(late, commit=middle)["City"]} >= {"a", "b", "c", "d"}
+    late.merge("later")
+    graph.merge("late")
+    assert {row["id"] for row in content(graph)["City"]} >= set("abcdefg")
+
+
+@pytest.mark.parametrize("cleaning", ["cleanup", "purge"])
+def test_tables_that_begin_during_a_cleanup_stay(graph: Graph, cleaning: str) -> None:
+    add_city(graph, "a")
+    with _paused_cleanup(graph, cleaning):
+        for code in "xyz":
+            graph.ingest([{"type": "Empty", "data": {"code": code}}])
+    assert graph.verify().findings == []
+    assert {row["code"] for row in content(graph)["Empty"]} == {"x", "y", "z"}
+
+
+@contextmanager
+def _paused_cleanup(graph: Graph, cleaning: str) -> Iterator[None]:
+    """Run a block between a cleanup's decision and its first removal."""
+
+    def run() -> None:
+        if cleaning == "cleanup":
+            clean(omnigraph.open(graph.uri))
+        else:
+            purge(Context(root, "act-anna"), frozenset(table_paths(root)))
+
+    root = GraphRoot.at(graph.uri)
+    release = threading.Event()
+    with faults.armed("cleanup.before_reclaim", faults.Pause(release)) as paused:
+        cleaner = threading.Thread(target=run)
+        cleaner.start()
+        assert paused.reached.wait(60)
+        try:
+            yield
+        finally:
+            release.set()
+            cleaner.join()
 
 
 def test_queries_go_on_when_what_they_remember_is_removed(graph: Graph) -> None:
