@@ -1,8 +1,8 @@
 """Write the pages of docs/reference that follow from the code, and check docs against the code.
 
 `reference.py` writes the pages; `reference.py --check` writes nothing and fails when a page has
-drifted, when a command or one of its options has no help, or when no hand-written page shows how
-a command is used.
+drifted, when a command or one of its options has no help, when no hand-written page shows how
+a command is used, or when the page of promises differs from the tests that cite them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from typer.main import get_command
 
 import api
+import promises
 import reliability
 from omnigraph import errors, faults
 from omnigraph.cli import main as program
@@ -136,6 +137,12 @@ def find_mismatches(root: Command) -> Iterator[str]:
             yield f"`{name}` is listed as {entry.summary!r}, and its help says {own!r}."
 
 
+def find_broken_promises() -> Iterator[str]:
+    """Promises whose state on the page differs from the tests that cite them."""
+    page = (ROOT / "docs" / "reference" / "promises.md").read_text()
+    return promises.find_mismatches(page, promises.cited(ROOT / "tests"))
+
+
 def hand_written() -> str:
     """The prose in which commands should appear."""
     found = [ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
@@ -150,6 +157,7 @@ def find_faults() -> list[str]:
         *find_silence(root),
         *find_unshown(root, hand_written()),
         *find_mismatches(root),
+        *find_broken_promises(),
     ]
 
 
