@@ -76,7 +76,18 @@ class Machine:
     def restart(self) -> None:
         """Mount again what the cut has left."""
         self._unmount()
+        if _is_attached(self._image):
+            self._change_disk()
         self._mount()
+
+    def _change_disk(self) -> None:
+        """Continue on a copy of the image. A process that was started in a mount namespace of its
+        own holds a copy of every mount; until it ends, the file system stays in the kernel, and a
+        mount of the same image would give the one that was shut down."""
+        copy = self._image.with_name(f"{uuid4().hex}.img")
+        _run("cp", "--sparse=always", str(self._image), str(copy))
+        self._image.unlink()
+        self._image = copy
 
     def _mount(self) -> None:
         _run("mount", "-o", "loop", str(self._image), str(self.place))
@@ -130,6 +141,19 @@ def why_not() -> str | None:
             return None if kept and lost else "a cut loses something else here"
     except (OSError, subprocess.CalledProcessError) as error:
         return f"no loop device can be mounted: {error}"
+
+
+def _is_attached(image: Path) -> bool:
+    """Whether a loop device still uses the image."""
+    files = Path("/sys/block").glob("loop*/loop/backing_file")
+    return any(_content(file).rstrip("\n") == str(image.resolve()) for file in files)
+
+
+def _content(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:  # detached in the meantime
+        return ""
 
 
 def _run(*command: str) -> None:

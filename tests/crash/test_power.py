@@ -5,7 +5,10 @@ be written to.
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -46,6 +49,36 @@ def cut_everywhere(stage: PoweredStage, every: bool) -> None:
             undone += stage.check_cut(window)["shown"] == "before"
             cuts += 1
     note("power cuts", operation=stage.scene, cuts=cuts, undone=undone, acknowledged=1)
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
+def test_19_a_restart_beside_a_process_that_holds_the_mount(machine: Machine) -> None:
+    """Another test may start a process in a mount namespace of its own, which then keeps the file
+    system that was shut down: everything in it is an input/output error."""
+    (machine.place / "forced").write_text("x")
+    machine.force()
+    with holder_of_mounts():
+        machine.cut(torn=True)
+        machine.restart()
+        assert (machine.place / "forced").read_text() == "x"
+        (machine.place / "later").write_text("y")
+        machine.force()
+        machine.cut(torn=False)
+        machine.restart()
+    assert (machine.place / "later").read_text() == "y"
+
+
+@contextmanager
+def holder_of_mounts() -> Iterator[None]:
+    """A process with a mount namespace of its own."""
+    command = ["unshare", "-m", "sh", "-c", "echo; exec sleep 600"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("scene", QUICK)
