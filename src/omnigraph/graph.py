@@ -54,7 +54,7 @@ if TYPE_CHECKING:  # what only some calls need is loaded by those calls
     from omnigraph.operations.reconcile import Bounds, Lag, Reconciler
     from omnigraph.operations.repair import Repair
     from omnigraph.operations.stats import Stats
-    from omnigraph.operations.verify import Verification
+    from omnigraph.operations.verification import Verification
 
 
 @reports_exhaustion

@@ -120,11 +120,12 @@ def replace_branch(root: GraphRoot, name: str, by: Branch, head: str, actor: str
         faults.hit("branch.before_replace")
         _forget_old_name(root, branch)
         root.objects.delete(branch_path(by.name))
+        # Before the name changes, so that a branch without a name always has a note.
+        _bury_quietly(root, branch, actor)
         token.check()
         replaced = replace(by, name=name)
         root.objects.put(branch_path(name), replaced.to_bytes())
         faults.hit("branch.after_replace")
-        _bury_quietly(root, branch, actor)
     return replaced
 
 
@@ -217,7 +218,8 @@ def _bury(root: GraphRoot, branch: Branch, actor: str) -> None:
 
 
 def _bury_quietly(root: GraphRoot, branch: Branch, actor: str) -> None:
-    """Its name means another branch by now; unburied, what is left of it only goes later."""
+    """Without the note, what is left of the branch is reclaimed later. A note of a branch that
+    still has its name has no effect."""
     try:
         _bury(root, branch, actor)
     except StorageError as error:

@@ -13,11 +13,13 @@ Deliberately absent: comparing requests. A key means the request that used it fi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import sha256
 
-from omnigraph.errors import InvalidArgumentError
+from omnigraph.errors import InvalidArgumentError, InvariantViolationError
 from omnigraph.history.decoding import decoding, read_fields, text, whole
 from omnigraph.history.log import Line
+from omnigraph.history.refs import Branch
 from omnigraph.history.rows import TAIL_COMMITS
 from omnigraph.model.commit import Commit
 from omnigraph.model.texts import check_text, encode_object
@@ -33,7 +35,7 @@ def earlier_outcome(line: Line, key: str | None) -> Commit | None:
         return None
     if not check_text(key, "idempotency key", most=MAX_KEY_BYTES):
         raise InvalidArgumentError(f"An idempotency key has 1 to {MAX_KEY_BYTES} bytes.")
-    found = line.root.objects.get_or_none(_path(line, key))
+    found = line.root.objects.get_or_none(record_path(line.branch_id, key))
     if found is None:
         return None
     commit_id, planned = _decode(found.data, key)
@@ -56,7 +58,38 @@ def remember(root: GraphRoot, line: Line, planned: Commit) -> None:
     }
     data = encode_object(record)
     # The publish forces it to the medium.
-    root.objects.put(_path(line, planned.idempotency_key), data, forced=False)
+    root.objects.put(record_path(line.branch_id, planned.idempotency_key), data, forced=False)
+
+
+def faulty_records(line: Line, branch: Branch) -> Iterator[tuple[Commit, str]]:
+    """Records of keys that are missing or damaged: the newest commit that used the key, and what is
+    wrong."""
+    used: dict[str, list[Commit]] = {}
+    for commit in line.own_commits(line.state.head.sequence):
+        # A fast-forward takes commits over without their keys, which stay with the other branch.
+        own = commit.branch in (branch.name, branch.renamed_from)
+        if own and commit.idempotency_key is not None:
+            used.setdefault(commit.idempotency_key, []).append(commit)
+    for key, commits in used.items():
+        fault = _fault(line, key, commits)
+        if fault is not None:
+            yield commits[0], fault
+
+
+def _fault(line: Line, key: str, commits: list[Commit]) -> str | None:
+    found = line.root.objects.get_or_none(record_path(line.branch_id, key))
+    if found is None:
+        return "is missing"
+    try:
+        commit_id, _ = _decode(found.data, key)
+    except InvariantViolationError as error:
+        return f"is damaged: {error.message}"
+    known = any(commit.id == commit_id for commit in commits)
+    return None if known else f"names {commit_id}, which is no commit of this key"
+
+
+def record_path(branch_id: str, key: str) -> str:
+    return f"{DIRECTORY}/{branch_id}/{sha256(key.encode()).hexdigest()}.json"
 
 
 def _decode(data: bytes, key: str) -> tuple[str, int]:
@@ -65,8 +98,6 @@ def _decode(data: bytes, key: str) -> tuple[str, int]:
         hint="Look whether the request was carried out, then delete the record or use another key.",
     ):
         record = read_fields(data)
+        if record["key"] != key:
+            raise ValueError("it is the record of another key")
         return text(record["commit_id"]), whole(record["sequence"])
-
-
-def _path(line: Line, key: str) -> str:
-    return f"{DIRECTORY}/{line.branch_id}/{sha256(key.encode()).hexdigest()}.json"

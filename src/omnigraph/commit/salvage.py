@@ -32,7 +32,7 @@ from omnigraph.commit.damage import (
 from omnigraph.commit.journal import Sidecar
 from omnigraph.errors import LockTimeoutError, OmniGraphError, StoragePermanentError
 from omnigraph.history.log import Line
-from omnigraph.history.refs import MAIN, branch_path
+from omnigraph.history.refs import MAIN, branch_path, readable_branches
 from omnigraph.model.commit import RECOVERY_ACTOR
 from omnigraph.model.ulid import new_ulid
 from omnigraph.storage.auditlog import DIRECTORY as AUDIT
@@ -149,16 +149,24 @@ def _salvage_objects(root: GraphRoot, id: str, found: Survey) -> None:
     _record(root, f"{id}-objects", "", None, found.objects)
     set_aside(root, id, found.objects)
     if any(path.startswith(keys.DIRECTORY) for path in found.objects):
-        for branch_id in found.states:
-            _remember_keys(root, branch_id)
+        restore_keys(root)
 
 
-def _remember_keys(root: GraphRoot, branch_id: str) -> None:
-    """Write the records of recent idempotency keys again, from the commits that used them."""
-    line = Line(root, branch_id)
-    for commit in line.state.recent:
-        if commit.idempotency_key is not None and commit.sequence >= line.first_own:
-            keys.remember(root, line, commit)
+def restore_keys(root: GraphRoot) -> int:
+    """Write records of idempotency keys that are missing or damaged again, from the commits that
+    used the keys; returns how many."""
+    restored = 0
+    for branch in readable_branches(root)[0]:
+        with _held(root, branch.id) as held:
+            if not held:
+                continue
+            line = Line(root, branch.id)
+            for commit, _ in list(keys.faulty_records(line, branch)):
+                keys.remember(root, line, commit)
+                restored += 1
+    if restored:
+        root.medium.force_all()
+    return restored
 
 
 def _salvage_tables(root: GraphRoot, id: str, found: Survey, far: bool) -> None:

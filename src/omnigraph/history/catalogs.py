@@ -6,6 +6,7 @@ Deliberately absent: compiling schemas (`lang.pg`) and deciding which one a bran
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
 
 from omnigraph.errors import InvariantViolationError
@@ -46,11 +47,13 @@ def read_catalog(root: GraphRoot, schema_hash: str) -> Catalog:
 @lru_cache(maxsize=128)
 def _read(key: _Key) -> Catalog:
     stored = key.root.objects.get(schema_path(key.hash)).data
-    with decoding(f"The schema object {key.hash}", hint="Restore it from a backup of the graph."):
+    name = f"The schema object {schema_path(key.hash)}"
+    with decoding(name, hint="Restore it from a backup of the graph."):
+        json.loads(stored)  # what is no JSON is damaged, and not of another format
         catalog = from_json(stored.decode())
     if catalog.hash != key.hash:
         raise InvariantViolationError(
-            f"The schema object {key.hash} does not hold the schema of that hash.",
+            f"{name} does not hold the schema of that hash.",
             hint="Restore it from a backup of the graph.",
         )
     return catalog

@@ -150,6 +150,11 @@ def readable_branches(root: GraphRoot) -> tuple[list[Branch], list[InvariantViol
     return _live(root, named), damaged
 
 
+def named_ids(root: GraphRoot) -> set[str]:
+    """The ids of all branches that have a name, also a hidden one, as far as they can be read."""
+    return {branch.id for branch in _read_what_can_be(root, BRANCHES, decode_branch)[0]}
+
+
 def readable_tags(root: GraphRoot) -> tuple[list[Tag], list[InvariantViolationError]]:
     """The tags by name, without those that cannot be read, and why they cannot."""
     tags, damaged = _read_what_can_be(root, TAGS, decode_tag)

@@ -252,6 +252,10 @@ class _Sweep:
         return born_ms(ulid) / 1000 + self.policy.litter_s <= time.time()
 
     def _is_gone(self, branch_id: str) -> bool:
+        """Whether a branch was deleted long enough ago. The note of a deletion that was interrupted
+        says nothing: the branch still has its name."""
+        if any(line.branch_id == branch_id for line in self.needs.seen):
+            return False
         deleted_us = was_deleted(self.root, branch_id)
         return (
             deleted_us is not None and deleted_us / 1_000_000 + self.policy.grace_s <= time.time()

@@ -21,7 +21,7 @@ from typing import Any
 from omnigraph.commit.damage import Loss, survey
 from omnigraph.commit.recovery import sweep
 from omnigraph.commit.repair import Drift, Remedy, Verdict, find_drift, settle_drift
-from omnigraph.commit.salvage import salvage
+from omnigraph.commit.salvage import restore_keys, salvage
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.history.log import Line
 from omnigraph.history.refs import MAIN, read_branch
@@ -95,6 +95,7 @@ def repair(
     lost = salvage(root, far=True)
     if lost:
         sweep(root)
+    restore_keys(root)
     moved = bring_home(context)
     if moved:
         sweep(root)  # what opening could not recover while the files were not to be found

@@ -10,8 +10,6 @@ Deliberately absent: mending. A finding names the command that does.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from omnigraph import progress
 from omnigraph.commit import journal
@@ -20,13 +18,16 @@ from omnigraph.commit.repair import find_drift
 from omnigraph.engines.embedded.datachecks import run_checks
 from omnigraph.engines.embedded.soundness import constraint_checks, row_problems
 from omnigraph.errors import OmniGraphError
-from omnigraph.history.catalogs import read_catalog
+from omnigraph.history.catalogs import read_catalog, schema_path
 from omnigraph.history.log import Line
 from omnigraph.history.refs import BRANCHES, TAGS, Branch, readable_branches, readable_tags
 from omnigraph.history.resolve import Target, head_snapshot, resolve
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.operations.context import Context
+from omnigraph.operations.filechecks import file_findings
+from omnigraph.operations.objectchecks import commit_findings, object_findings
+from omnigraph.operations.verification import Verification
 from omnigraph.storage.derived import damaged_arrays
 from omnigraph.storage.examining import (
     content_problems,
@@ -36,51 +37,12 @@ from omnigraph.storage.examining import (
 )
 from omnigraph.storage.location import parse_location
 from omnigraph.storage.reading import check_readable, open_table
+from omnigraph.storage.wholeness import dataset_versions, torn_parts
 
 _INDEX_HINT = (
-    "Run `omnigraph optimize`: it builds an index whose files are lost or damaged anew. Until then "
-    "reads and writes do without it. If the index stays wrong, write the table anew."
+    "Run `omnigraph optimize`: it builds an index again whose files are lost or damaged. Until "
+    "then reads and writes do without it. If the index stays wrong, rewrite the table."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One disagreement. `part` is file, manifest, reference, table, index, constraint, tag,
-    derived or recovery."""
-
-    part: str
-    where: str
-    message: str
-    severity: str = "error"
-    hint: str | None = None
-
-
-@dataclass
-class Verification:
-    """All findings, and how much was looked at."""
-
-    findings: list[Finding] = field(default_factory=list)
-    branches: int = 0
-    commits: int = 0
-    tables: int = 0
-    rows: int = 0
-
-    @property
-    def is_clean(self) -> bool:
-        return not any(finding.severity == "error" for finding in self.findings)
-
-    def add(self, part: str, where: str, message: str, **more: Any) -> None:
-        self.findings.append(Finding(part, where, message, **more))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "clean": self.is_clean,
-            "branches": self.branches,
-            "commits": self.commits,
-            "tables": self.tables,
-            "rows": self.rows,
-            "findings": [asdict(finding) for finding in self.findings],
-        }
 
 
 def verify(context: Context, *, quick: bool = False) -> Verification:
@@ -99,7 +61,9 @@ def verify(context: Context, *, quick: bool = False) -> Verification:
         except OmniGraphError as error:
             found.add("manifest", branch.name, f"it cannot be read: {error.message}")
     _check_tags(context, found)
+    found.findings += object_findings(context.root)
     if not quick:
+        found.findings += file_findings(context.root, found.paths)
         _check_derived(context, found)
     return found
 
@@ -118,7 +82,11 @@ def _check_files(context: Context, found: Verification) -> None:
             found.add("file", f"{loss.branch}: {path}", message, hint=hint)
     # Names and recovery records have checks of their own, which say what each is needed for.
     named = (f"{BRANCHES}/", f"{TAGS}/", f"{journal.DIRECTORY}/")
-    for path in (*(p for p in seen.objects if not p.startswith(named)), *seen.lines):
+    unneeded = [path for path in seen.objects if not path.startswith(named)]
+    for folder in seen.lines:
+        torn = (torn_parts(context.root, folder, v) for v in dataset_versions(context.root, folder))
+        unneeded += dict.fromkeys(path for paths in torn for path in paths)
+    for path in unneeded:
         message = "it is damaged, and no published state needs it"
         hint = "Run `omnigraph repair --confirm`: it moves it to __damaged."
         found.add("file", path, message, hint=hint)
@@ -129,6 +97,7 @@ def _check_branch(
 ) -> None:
     line = Line(context.root, branch.id)
     _check_log(line, branch, found)
+    found.findings += commit_findings(line, branch)
     snapshot = head_snapshot(context.root, branch.name, line)
     for table_id in sorted(set(snapshot.tables) - {t.id for t in snapshot.catalog.tables()}):
         found.add("manifest", branch.name, f"it holds table {table_id}, which its schema lacks")
@@ -180,7 +149,7 @@ def _check_log(line: Line, branch: Branch, found: Verification) -> None:
         try:
             read_catalog(line.root, schema_hash)
         except OmniGraphError as error:
-            found.add("manifest", branch.name, f"schema {schema_hash}: {error.message}")
+            found.add("manifest", branch.name, f"{schema_path(schema_hash)}: {error.message}")
 
 
 def _check_table(

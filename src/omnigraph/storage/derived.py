@@ -168,7 +168,7 @@ def _verify(root: GraphRoot, path: str, file: BinaryIO) -> str | None:
 def _fault(file: BinaryIO, path: str, head: bytes) -> str | None:
     """What is wrong with the record and the size of a file."""
     if not head:
-        return "it has no record, or a damaged one"
+        return f"its record {path}{_RECORD} is missing or damaged"
     magic, owner, size, _ = _HEAD.unpack(head)
     if magic != _MAGIC or owner != sha256(path.encode()).digest():
         return "its record is of another file"

@@ -16,6 +16,7 @@ from omnigraph.storage.durability import Durability
 from omnigraph.storage.objects import ObjectStore
 
 FILE = "_settings.json"
+_WRONG = (ValueError, KeyError, TypeError, RecursionError)
 log = logging.getLogger(__name__)
 
 
@@ -27,10 +28,25 @@ def read_durability(objects: ObjectStore) -> Durability:
     if found is None:
         return Durability.POWER
     try:
-        return Durability(json.loads(found.data)["durability"])
-    except (ValueError, KeyError, TypeError) as error:
+        return _decode(found.data)
+    except _WRONG as error:
         log.warning("%s of %s is ignored: %s", FILE, objects.location.uri, error)
         return Durability.POWER
+
+
+def settings_fault(objects: ObjectStore) -> str | None:
+    """Why the settings are ignored, or None."""
+    found = objects.get_or_none(FILE)
+    try:
+        if found is not None:
+            _decode(found.data)
+    except _WRONG as error:
+        return f"it cannot be read and is ignored: {error}"
+    return None
+
+
+def _decode(data: bytes) -> Durability:
+    return Durability(json.loads(data)["durability"])
 
 
 def write_durability(objects: ObjectStore, durability: Durability) -> None:

@@ -45,6 +45,7 @@ _LANCE_FILES = (".lance", ".idx", ".manifest")
 _DATASET_MAGIC, _ARROW_MAGIC = b"LANC", b"ARROW1"
 # Where a manifest of Lance names the record of the transaction that made it.
 _TRANSACTION_FILE = 12
+_TRANSACTIONS = "_transactions/"
 _FORK = re.compile(r"(.+)/tree/[^/]+")
 
 
@@ -112,6 +113,21 @@ def _needed_twice(
         except DAMAGE as error:
             log.warning("version %d of %s cannot be read: %s", version, folder, error)
     return None
+
+
+def transaction_file(root: GraphRoot, folder: str, version: int) -> str | None:
+    """The record of the transaction that made a version, relative to the root."""
+    for path, _ in _needed(_open(root, folder, version)):
+        if path.startswith(_TRANSACTIONS):
+            return f"{folder}/{path}"
+    return None
+
+
+def index_segments(root: GraphRoot, folder: str, version: int) -> list[str]:
+    """The ids of the segments of a version's indexes."""
+    dataset = _open(root, folder, version)
+    with translated("read", dataset.uri):
+        return [str(one.uuid) for each in dataset.describe_indices() for one in each.segments]
 
 
 def is_whole(root: GraphRoot, path: str, size: int | None = None) -> bool:
@@ -196,25 +212,25 @@ def _needed(dataset: Any) -> Iterator[tuple[str, int | None]]:
                 yield deletion.path(metadata.id), None
         for number, value, _ in protobuf.fields(dataset._ds.serialized_manifest()):
             if number == _TRANSACTION_FILE and isinstance(value, bytes) and value:
-                yield f"_transactions/{value.decode()}", None
+                yield f"{_TRANSACTIONS}{value.decode()}", None
 
 
 def _places(
     root: GraphRoot, folder: str, needed: Iterable[tuple[str, int | None]]
 ) -> Iterator[str | None]:
-    homes = _homes(root, folder)
+    places = homes(root, folder)
     for path, size in needed:
-        if path.startswith("_transactions/"):
+        if path.startswith(_TRANSACTIONS):
             yield from _torn_record(root, f"{folder}/{path}")
             continue
-        home = next((h for h in homes if os.path.exists(f"{root.location.path}/{h}/{path}")), None)
+        home = next((h for h in places if os.path.exists(f"{root.location.path}/{h}/{path}")), None)
         if home is None:
             yield f"{folder}/{path}"
         elif not is_whole(root, f"{home}/{path}", size):
             yield f"{home}/{path}"
 
 
-def _homes(root: GraphRoot, folder: str) -> list[str]:
+def homes(root: GraphRoot, folder: str) -> list[str]:
     """Where the files of a dataset may lie: in its folder, or with the line that it grew from."""
     fork = _FORK.fullmatch(folder)
     if fork is None:
@@ -230,7 +246,7 @@ def _homes(root: GraphRoot, folder: str) -> list[str]:
 def torn_forks(root: GraphRoot, folder: str) -> list[str]:
     """Lance's notes about the forks of a table that are empty, cut or full of zeros."""
     place = f"{folder}/_refs/branches"
-    return [f"{place}/{name}" for name in _names(root, place) if not _is_json(root, place, name)]
+    return [f"{place}/{name}" for name in names_in(root, place) if not _is_json(root, place, name)]
 
 
 def _is_json(root: GraphRoot, folder: str, name: str) -> bool:
@@ -247,7 +263,7 @@ def _torn_record(root: GraphRoot, path: str) -> Iterator[str]:
         yield path
 
 
-def _names(root: GraphRoot, folder: str) -> list[str]:
+def names_in(root: GraphRoot, folder: str) -> list[str]:
     try:
         return sorted(os.listdir(f"{root.location.path}/{folder}"))
     except OSError:
