@@ -53,9 +53,17 @@ a data file in the place of another one of the same shape, can be returned as if
 and `fsck` finds it only if it breaks the file, an index or a constraint. Of 40 single flipped
 bits in data files of a small graph, 5 changed an answer: `fsck` reported 1 of these and missed 4.
 Use a file system or an object store that has checksums of its own (ZFS, Btrfs, S3), or compare
-with a backup. Derived files have checksums and are built again. `fsck` looks at the files of
-heads and tags; files that only older commits need are examined when they are read. Some control
-objects leave no trace when they are missing: a tag, a branch reference, an idempotency key.
+with a backup. Derived files have checksums and are built again.
+
+`fsck` names every file that is missing, empty or cut, as far as something refers to it: files of
+heads, tags and older commits, branch references, idempotency keys, merge records, the schema's
+text, and Lance's records of transactions and forks. It cannot know of these:
+
+- a tag or `_settings.json` that is missing; the settings are then the default ones;
+- the reference of a branch that has no commits of its own, or none since it was rebased;
+- the idempotency key of a commit that was made before a branch was renamed for the second time;
+- a version of a table that is missing as a whole and that no head or tag needs: it looks like one
+  that cleanup removed.
 
 Not played: read errors of a real medium (a file that cannot be read is a directory in its place),
 and slow disks other than by delays in the fault sweep.
