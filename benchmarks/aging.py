@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from tests.door import ACTOR, branch, head, new_graph, write
+from tests.support.doorgraph import ACTOR, branch, head, new_graph, write
 
 import omnigraph
 from benchmarks.measure import AGAIN, OURS, Measure, timed_s, times_ms
 from omnigraph.commit.branches import delete_branch
 from omnigraph.graph import Graph
-from omnigraph.operations.opening import open_graph
+from omnigraph.operations.lifecycle import open_graph
 from omnigraph.storage.root import GraphRoot
 
 YOUNG = 10

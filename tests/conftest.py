@@ -13,10 +13,10 @@ os.environ["OMNIGRAPH_HOME"] = os.path.join(os.sep, "nonexistent", "omnigraph")
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.memory import choose_folder
-from tests.reader import folder, shop  # noqa: F401  # fixtures for every test
-from tests.s3 import s3_root, s3_server  # noqa: F401
-from tests.s3second import second_s3_root, second_s3_server  # noqa: F401
+from tests.support.memoryfolder import choose_folder
+from tests.support.motoserver import second_s3_root, second_s3_server  # noqa: F401
+from tests.support.pagerunner import folder, shop  # noqa: F401  # fixtures for every test
+from tests.support.s3 import s3_root, s3_server  # noqa: F401
 
 # The same examples every time, and no deadline: the machine may be busy with other tests.
 settings.register_profile(

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.door import ACTOR, branch, head, new_graph, write
-from tests.proxy import CountingProxy
-from tests.s3 import BUCKET, S3Server
+from tests.support.countproxy import CountingProxy
+from tests.support.doorgraph import ACTOR, branch, head, new_graph, write
+from tests.support.s3 import BUCKET, S3Server
 
 import omnigraph
 from benchmarks.measure import OURS, Findings, Measure
 from benchmarks.suites import Setting
 from omnigraph.commit.branches import delete_branch
-from omnigraph.operations.opening import open_graph
+from omnigraph.operations.lifecycle import open_graph
 from omnigraph.storage.root import GraphRoot
 
 ONE = {"A": {"x": 1}}

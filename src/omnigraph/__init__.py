@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from omnigraph import builder as builder
     from omnigraph import errors as errors
     from omnigraph import spark as spark
-    from omnigraph.config.connecting import connect as connect
+    from omnigraph.config.connection import connect as connect
     from omnigraph.drawing import draw as draw
     from omnigraph.engines.base import Cancellation as Cancellation
     from omnigraph.engines.base import Limits as Limits
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from omnigraph.model.commit import Commit as Commit
     from omnigraph.model.result import Result as Result
     from omnigraph.model.write import WriteResult as WriteResult
-    from omnigraph.operations.inspecting import CommitFilter as CommitFilter
+    from omnigraph.operations.inspection import CommitFilter as CommitFilter
 
 __version__ = "0.1.0"
 
@@ -66,7 +66,7 @@ _HOMES: dict[str, str | None] = {
     "Change": "omnigraph.model.change",
     "ChangeFilter": "omnigraph.model.change",
     "Commit": "omnigraph.model.commit",
-    "CommitFilter": "omnigraph.operations.inspecting",
+    "CommitFilter": "omnigraph.operations.inspection",
     "Graph": "omnigraph.graph",
     "Limits": "omnigraph.engines.base",
     "OmniGraphError": "omnigraph.errors",
@@ -76,7 +76,7 @@ _HOMES: dict[str, str | None] = {
     "WriteResult": "omnigraph.model.write",
     "aio": None,
     "builder": None,
-    "connect": "omnigraph.config.connecting",
+    "connect": "omnigraph.config.connection",
     "draw": "omnigraph.drawing",
     "errors": None,
     "init": "omnigraph.graph",

@@ -28,7 +28,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from omnigraph import progress
-from omnigraph.config.connecting import connect as _connect
+from omnigraph.config.connection import connect as _connect
 from omnigraph.engines.base import DEFAULT_OPTIONS, Cancellation, Options
 from omnigraph.errors import CancelledError
 from omnigraph.graph import Graph

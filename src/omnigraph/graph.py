@@ -26,25 +26,25 @@ from omnigraph.model.feed import Block, FeedPage
 from omnigraph.model.result import Result
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.write import WriteResult
-from omnigraph.operations import opening
+from omnigraph.operations import lifecycle
 from omnigraph.operations.context import Context
 
 if TYPE_CHECKING:  # what only some calls need is loaded by those calls
     from omnigraph.builder import ReadDraft, WriteDraft
     from omnigraph.commit.damage import Loss
     from omnigraph.engines.base import Options
-    from omnigraph.engines.explaining import Explanation
-    from omnigraph.engines.spark.progress import ProgressEvent
+    from omnigraph.engines.explanation import Explanation
+    from omnigraph.engines.spark.jobevents import ProgressEvent
     from omnigraph.engines.spark.settings import SparkSettings
-    from omnigraph.history.branches import BranchInfo
+    from omnigraph.history.branchlist import BranchInfo
     from omnigraph.model.commitgraph import CommitGraph
     from omnigraph.model.schematext import SchemaText
-    from omnigraph.operations import inspecting
-    from omnigraph.operations.algorithms import AlgorithmOptions
-    from omnigraph.operations.blobs import BlobStat
+    from omnigraph.operations import inspection
+    from omnigraph.operations.algorithm import AlgorithmOptions
+    from omnigraph.operations.blob import BlobStat
     from omnigraph.operations.changes import Baseline
     from omnigraph.operations.cleanup import Cleanup
-    from omnigraph.operations.copying import Copied
+    from omnigraph.operations.copy import Copied
     from omnigraph.operations.embed import EmbedResult
     from omnigraph.operations.export import ExportResult
     from omnigraph.operations.load import LoadResult
@@ -114,15 +114,15 @@ class Graph:
     def set_durability(self, durability: str) -> None:
         """Keep it in the graph, for everybody who opens it from now on. This handle stays as it
         is."""
-        opening.set_durability(self._context, durability)
+        lifecycle.set_durability(self._context, durability)
 
     def refresh(self) -> None:
         """Finish what an interrupted writer left on this branch, if that goes forward."""
-        opening.refresh(self._context, self.branch_name)
+        lifecycle.refresh(self._context, self.branch_name)
 
     def recover(self) -> None:
         """Finish or undo what interrupted writers left, on every branch; opening did it already."""
-        opening.recover(self._context)
+        lifecycle.recover(self._context)
 
     def query(
         self,
@@ -373,7 +373,7 @@ class Graph:
     ) -> Any:
         """Run a graph algorithm on Spark: degree, components, pagerank, labels, triangles, paths,
         core. Returns a Spark DataFrame with `type`, `id` and the results."""
-        from omnigraph.operations import algorithms
+        from omnigraph.operations import algorithm as algorithms
 
         target = self._target(commit, version, at, tag)
         return algorithms.run(self._context, name, target, options or algorithms.DEFAULTS)
@@ -387,7 +387,7 @@ class Graph:
         message: str = "",
     ) -> LoadResult:
         """Run a graph algorithm on the branch and keep its result as a property, in one commit."""
-        from omnigraph.operations import algorithms
+        from omnigraph.operations import algorithm as algorithms
 
         chosen = options or algorithms.DEFAULTS
         return algorithms.write_back(
@@ -396,7 +396,7 @@ class Graph:
 
     def copy(self, place: str | Path) -> Copied:
         """Copy the whole graph to an empty address, with branches, tags and history."""
-        from omnigraph.operations.copying import copy_graph
+        from omnigraph.operations.copy import copy_graph
 
         return copy_graph(self._context, str(place))
 
@@ -424,18 +424,18 @@ class Graph:
         tag: str | None = None,
     ) -> Snapshot:
         """The exact state that a query would read."""
-        from omnigraph.operations import inspecting
+        from omnigraph.operations import inspection
 
-        return inspecting.snapshot(self._context, self._target(commit, version, at, tag))
+        return inspection.snapshot(self._context, self._target(commit, version, at, tag))
 
     def schema(self) -> SchemaText:
         """The branch's schema as `.pg` text; in a notebook it shows itself as tables."""
         from omnigraph.model.schematext import SchemaText
-        from omnigraph.operations import inspecting
+        from omnigraph.operations import inspection
 
         target = self._target()
-        source = inspecting.schema_source(self._context, target)
-        return SchemaText(source, inspecting.snapshot(self._context, target).catalog)
+        source = inspection.schema_source(self._context, target)
+        return SchemaText(source, inspection.snapshot(self._context, target).catalog)
 
     def plan_schema(
         self, source: str, *, allow_data_loss: bool = False, file: str | None = None
@@ -472,27 +472,27 @@ class Graph:
             spark=spark,
         )
 
-    def commits(self, filter: inspecting.CommitFilter | None = None) -> Iterator[Commit]:
+    def commits(self, filter: inspection.CommitFilter | None = None) -> Iterator[Commit]:
         """The commits that the branch is built on, newest first."""
-        from omnigraph.operations import inspecting
+        from omnigraph.operations import inspection
 
-        return inspecting.commits(self._context, self.branch_name, filter)
+        return inspection.commits(self._context, self.branch_name, filter)
 
     def commit(self, prefix: str) -> Commit:
         """One commit, by its id or a unique beginning of it."""
-        from omnigraph.operations import inspecting
+        from omnigraph.operations import inspection
 
-        return inspecting.commit(self._context, prefix, self.branch_name)
+        return inspection.commit(self._context, prefix, self.branch_name)
 
     def commit_graph(self, limit: int = 50) -> CommitGraph:
         """The newest commits of all branches and how they hang together; a picture in notebooks."""
-        from omnigraph.operations import inspecting
+        from omnigraph.operations import inspection
 
-        return inspecting.commit_graph(self._context, limit)
+        return inspection.commit_graph(self._context, limit)
 
     def branches(self) -> list[BranchInfo]:
         """Every branch with its head, and how far it is ahead and behind of its parent."""
-        from omnigraph.operations import branching
+        from omnigraph.operations import branch as branching
 
         return branching.all_branches(self._context)
 
@@ -505,7 +505,7 @@ class Graph:
         At the end it is merged into this branch and deleted; with `merge=False`, or if the block
         fails, it is only deleted. A merge that meets a conflict raises and keeps the branch.
         """
-        from omnigraph.operations.scratch import scratch
+        from omnigraph.operations.tempbranch import scratch
 
         start = self._target()
         with scratch(self._context, name, start, merges=merge, message=message) as made:
@@ -521,18 +521,18 @@ class Graph:
         tag: str | None = None,
     ) -> Graph:
         """Begin a branch here, or at an older state; returns the graph seen from it."""
-        from omnigraph.operations import branching
+        from omnigraph.operations import branch as branching
 
         branching.create_branch(self._context, name, self._target(commit, version, at, tag))
         return self.on(name)
 
     def delete_branch(self, name: str, *, with_children: bool = False) -> None:
-        from omnigraph.operations import branching
+        from omnigraph.operations import branch as branching
 
         branching.delete_branch(self._context, name, with_children=with_children)
 
     def rename_branch(self, old: str, new: str) -> None:
-        from omnigraph.operations import branching
+        from omnigraph.operations import branch as branching
 
         branching.rename_branch(self._context, old, new)
 
@@ -726,26 +726,26 @@ class Graph:
         return baseline.install(self._context, Path(path), self.branch_name, filter)
 
     def tags(self) -> list[Tag]:
-        from omnigraph.operations import branching
+        from omnigraph.operations import branch as branching
 
         return branching.all_tags(self._context)
 
     def create_tag(self, name: str, *, commit: str | None = None, message: str = "") -> Tag:
         """Name the branch's head, or an older commit, so that it stays readable."""
-        from omnigraph.operations import branching
+        from omnigraph.operations import branch as branching
 
         return branching.create_tag(self._context, name, self._target(commit), message)
 
     def delete_tag(self, name: str) -> None:
-        from omnigraph.operations import branching
+        from omnigraph.operations import branch as branching
 
         branching.delete_tag(self._context, name)
 
-    def recoveries(self) -> inspecting.Recoveries:
+    def recoveries(self) -> inspection.Recoveries:
         """What waits for recovery, and what was recovered."""
-        from omnigraph.operations import inspecting
+        from omnigraph.operations import inspection
 
-        return inspecting.recoveries(self._context)
+        return inspection.recoveries(self._context)
 
     def stats(self, *, disk: bool = False) -> Stats:
         """What the branch holds, how it lies on disk, how far its indexes reach."""
@@ -777,10 +777,10 @@ class Graph:
     ) -> Upkeep:
         """Compact files, restore index coverage, build missing indexes and keep the neighbour
         lists of large edge types; files on request by Spark's executors."""
+        from omnigraph.engines.runners import spread_by
         from omnigraph.operations import maintain
-        from omnigraph.operations.spreading import spread_by
 
-        spread = spread_by(self._context, engine, spark)
+        spread = spread_by(self._context.root, engine, spark)
         return maintain.optimize(
             self._context, self.branch_name, types=types, report=report, spread=spread
         )
@@ -795,10 +795,10 @@ class Graph:
     ) -> Upkeep:
         """Build every index that is declared and missing; on request on
         Spark's executors."""
+        from omnigraph.engines.runners import spread_by
         from omnigraph.operations import maintain
-        from omnigraph.operations.spreading import spread_by
 
-        spread = spread_by(self._context, engine, spark)
+        spread = spread_by(self._context.root, engine, spark)
         return maintain.ensure_indices(
             self._context, self.branch_name, types=types, report=report, spread=spread
         )
@@ -836,8 +836,8 @@ class Graph:
         confirm: bool = False,
     ) -> Cleanup:
         """Give up history that neither rule keeps, on all branches; without `confirm` only look."""
+        from omnigraph.commit.retention import Policy
         from omnigraph.operations import cleanup as cleaning
-        from omnigraph.operations.retention import Policy
 
         older_than_s = None if older_than is None else older_than.total_seconds()
         policy = Policy(keep, older_than_s, grace.total_seconds())
@@ -855,7 +855,7 @@ class Graph:
         tag: str | None = None,
     ) -> BlobStat:
         """Size and etag of a blob."""
-        from omnigraph.operations import blobs
+        from omnigraph.operations import blob as blobs
 
         selector = blobs.BlobSelector(type_name, id, property)
         return blobs.stat_blob(self._context, selector, self._target(commit, version, at, tag))
@@ -874,7 +874,7 @@ class Graph:
         tag: str | None = None,
     ) -> Iterator[bytes]:
         """The bytes of a blob, or a range of them, piece by piece."""
-        from omnigraph.operations import blobs
+        from omnigraph.operations import blob as blobs
 
         selector = blobs.BlobSelector(type_name, id, property)
         target = self._target(commit, version, at, tag)
@@ -903,7 +903,7 @@ def init(
 ) -> Graph:
     """Make an empty graph with this schema text at an address. A `durability` that is given is
     kept in the graph, for everybody who opens it."""
-    context = opening.init_graph(
+    context = lifecycle.init_graph(
         str(uri), schema, actor=actor, external_blobs=external_blobs, durability=durability
     )
     return Graph(context)
@@ -926,7 +926,7 @@ def open(
     files outside of the graph; by default none, or what the environment names. `durability` is
     `power` (what is acknowledged survives a power cut) or `process` (it survives the end of the
     process alone); by default what the graph was made with, and that is `power`."""
-    context = opening.open_graph(
+    context = lifecycle.open_graph(
         str(uri),
         actor=actor,
         read_only=read_only,

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.equality import assert_same_rows
-from tests.graphs import PLAIN, SHAPES, Shape, typed_data, write_graph
+from tests.support.querygraphs import PLAIN, SHAPES, Shape, typed_data, write_graph
+from tests.support.resultequality import assert_same_rows
 
 from omnigraph.engines.base import Engine
 from omnigraph.engines.embedded import EmbeddedEngine

@@ -1,8 +1,8 @@
 """What the documentation prints runs as it is printed.
 
-Every page is run from its top to its end in a folder of its own. `tests/pages.py` tells what a page
-may say about its blocks; a block that neither runs nor says why not is a failure. Blocks that need
-Spark are run by `tests/spark/test_docs.py`.
+Every page is run from its top to its end in a folder of its own. `tests/support/docpages.py` tells
+what a page may say about its blocks; a block that neither runs nor says why not is a failure.
+Blocks that need Spark are run by `tests/spark/test_docs.py`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.pages import KINDS, PAGES, Page, read_page, title
-from tests.reader import Reader
+from tests.support.docpages import KINDS, PAGES, Page, read_page, title
+from tests.support.pagerunner import Reader
 
 from omnigraph.errors import QueryError, SchemaError
 

@@ -60,8 +60,8 @@ INLINE = {
 # Where one of them may be called, and on what. Below each: why it is harmless there.
 ALLOWED = {
     # The two ways by which a table's head moves, and the manifest's.
-    ("landing", "lance.LanceDataset.commit"),
-    ("landing", "dataset.restore"),
+    ("tablehead", "lance.LanceDataset.commit"),
+    ("tablehead", "dataset.restore"),
     ("manifest", "lance.LanceDataset.commit"),
     # The manifest's first version, its trimming, and the recovery audit: no table of the graph.
     ("manifest", "lance.write_dataset"),
@@ -71,28 +71,28 @@ ALLOWED = {
     ("scratch", "lance.write_dataset"),
     ("scratch", "dataset.create_scalar_index"),
     # A fork is invisible until a commit points to it; staging makes it, before the door.
-    ("lines", "dataset.checkout_version(base.version).create_branch"),
+    ("tableforks", "dataset.checkout_version(base.version).create_branch"),
     # Writes a deletion file that the staged transaction names.
-    ("rewriting", "dataset.get_fragment(number).delete"),
+    ("rowrewrite", "dataset.get_fragment(number).delete"),
     ("distributed", "dataset.get_fragment(int(fragment_id)).delete"),
     # Writes the new columns' files, for a transaction that is staged.
-    ("columns", "fragment.merge_columns"),
+    ("columnchange", "fragment.merge_columns"),
     # One task of a compaction: writes files, `Compaction.commit` is never called.
-    ("layout", "_LANCE.CompactionTask.from_json(text).execute"),
-    ("spreading", "_LANCE.CompactionTask.from_json(self.text).execute"),
+    ("compaction", "_LANCE.CompactionTask.from_json(text).execute"),
+    ("maintenancetasks", "_LANCE.CompactionTask.from_json(self.text).execute"),
     # A detached version belongs to no line: it moves no head, and nobody else sees it.
     ("detached", "lance.LanceDataset.commit"),
     # Cleanup, of what nobody needs.
-    ("reclaiming", "dataset.cleanup_old_versions"),
-    ("reclaiming", "dataset.branches.delete"),
+    ("reclamation", "dataset.cleanup_old_versions"),
+    ("reclamation", "dataset.branches.delete"),
     # Not Lance at all.
     ("buckets", "obstore.delete"),
     ("objects", "self.delete"),
     ("locks", "store.delete"),
     ("scratch", "digest.update"),
-    ("deltas", "rows.drop_columns"),
-    ("cells", "batch.drop_columns"),
-    ("staging", "self.add_columns"),
+    ("versiondiff", "rows.drop_columns"),
+    ("blobrows", "batch.drop_columns"),
+    ("stagedwrites", "self.add_columns"),
     ("text", "covered.update"),
 }
 

@@ -58,7 +58,11 @@ BREACHES = [
     ("ir.planted_6", "import datafusion", "no I/O"),
     ("engines.embedded.planted_7", "import omnigraph.engines.spark.planted_target", "each other"),
     ("operations.planted_8", "import lance", "Only storage touches Lance"),
-    ("engines.planted_9", "import omnigraph.storage.landing", "Only the commit door lands"),
+    ("engines.planted_9", "import omnigraph.storage.tablehead", "Only the commit door lands"),
+    ("rows.planted_10", "import omnigraph.storage.planted_target", "know no storage"),
+    ("intake.planted_11", "import pyspark", "know no storage"),
+    ("bulk.planted_12", "import pyspark", "without Spark"),
+    ("writes.planted_13", "import omnigraph.operations.planted_target", "Rooms"),
     ("attic.planted", "", "Rooms"),  # a room that nobody placed
 ]
 # A wall's name, underlined, and what is said of it up to the next.

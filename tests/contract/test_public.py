@@ -75,8 +75,8 @@ def test_the_program_loads_little_to_answer_a_query(tmp_path: Path) -> None:
     omnigraph.init(place, "node Person { name: String @key }")
     asked = "query q() { match { $p: Person } return { $p.name } }"
     found = all_modules_after(
-        "from omnigraph.cli import main, starting\n"
-        "starting.as_program()\n"
+        "from omnigraph.cli import main, startup\n"
+        "startup.as_program()\n"
         f"assert main.run(['query', '--store', {place!r}, '-e', {asked!r}]) == 0"
     )
     packages = {name.partition(".")[0] for name in found}

@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.pages import ROOT, missing_lines, read_page
+from tests.support.docpages import ROOT, missing_lines, read_page
 
 README = read_page(ROOT / "README.md")
 WAYS = ("init", "load", "query", "branch create", "mutate", "diff", "branch merge", "commit list")

@@ -2,7 +2,7 @@
 
 The functions and their parameters are found by introspection. A new one is covered when it is
 written; if it needs an argument that is not in `GOOD`, or has an annotation that
-`tests/hostile.py` does not know, the test fails and says so.
+`tests/support/wrongvalues.py` does not know, the test fails and says so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.hostile import BUILT, CLASSES, VALUES, allowed, parameters
+from tests.support.wrongvalues import BUILT, CLASSES, VALUES, allowed, parameters
 
 import omnigraph
 from omnigraph import aio, builder
@@ -27,7 +27,7 @@ from omnigraph.engines.spark.settings import SparkSettings
 from omnigraph.errors import InvalidArgumentError, OmniGraphError, QueryError
 from omnigraph.graph import Graph
 from omnigraph.model.result import Result
-from omnigraph.operations.algorithms import AlgorithmOptions
+from omnigraph.operations.algorithm import AlgorithmOptions
 from omnigraph.operations.reconcile import Bounds
 
 SCHEMA = """

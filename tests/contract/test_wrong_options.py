@@ -21,7 +21,7 @@ from typer.main import get_command
 import omnigraph
 from omnigraph.cli import main
 from omnigraph.cli.main import app, run
-from omnigraph.engines.spark import serving, session
+from omnigraph.engines.spark import residentserver, session
 from omnigraph.errors import EngineUnavailableError
 
 SCHEMA = (
@@ -180,7 +180,7 @@ def folder(
         raise EngineUnavailableError("Spark is not started in this test.")
 
     monkeypatch.setattr(session, "get_session", refuse)
-    monkeypatch.setattr(serving, "start_resident", refuse)
+    monkeypatch.setattr(residentserver, "start_resident", refuse)
     monkeypatch.setattr(main, "get_command", cache(get_command))  # made once, not for every call
     return omnigraph.open("g")
 

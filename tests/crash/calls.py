@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tests.crash.corrupting import furnished, probe, probe_bytes, probe_row
-from tests.crash.crowding import insert_until_killed
-from tests.crash.evolving import evolve, keep_up
+from tests.crash.corruption import furnished, probe, probe_bytes, probe_row
+from tests.crash.crowds import insert_until_killed
 from tests.crash.hunger import make_large, starve_on
-from tests.crash.killing import write_until_killed
+from tests.crash.killloop import write_until_killed
 from tests.crash.listappend import append_to_lists
 from tests.crash.lyingdisk import furnish, probe_disk
 from tests.crash.powercuts import check_after_cut, check_loop, cut_at_step, make_loop_graph
@@ -28,7 +27,8 @@ from tests.crash.scenes import (
     write_again,
     write_often,
 )
-from tests.crash.stepping import (
+from tests.crash.schemascenes import evolve, keep_up
+from tests.crash.stepcalls import (
     attempt,
     check_case,
     fail_at_step,
@@ -37,7 +37,7 @@ from tests.crash.stepping import (
     look_and_reopen,
     record_steps,
 )
-from tests.histories import take_part
+from tests.support.concurrenthistories import take_part
 from tests.universe.children import act_in_universe
 
 __all__ = [

@@ -10,17 +10,27 @@ from uuid import uuid4
 
 from tests.crash import scenes
 from tests.crash.nursery import Nursery
-from tests.door import ACTOR, audit_rows, branch, head, log_of, new_graph, pending, rows, write
+from tests.support.doorgraph import (
+    ACTOR,
+    audit_rows,
+    branch,
+    head,
+    log_of,
+    new_graph,
+    pending,
+    rows,
+    write,
+)
 
 from omnigraph.commit.branches import delete_branch
 from omnigraph.commit.recovery import sweep
 from omnigraph.errors import GraphNotFoundError
 from omnigraph.history.refs import Branch, list_branches, list_tags
 from omnigraph.model.commit import RECOVERY_ACTOR
-from omnigraph.storage.landing import version_exists
-from omnigraph.storage.lines import owner_of
-from omnigraph.storage.reading import open_table
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.table import open_table
+from omnigraph.storage.tableforks import owner_of
+from omnigraph.storage.tablehead import version_exists
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.crash.verbs import SCHEMA, ahead, envelopes, filled, opened
-from tests.door import ACTOR
+from tests.support.doorgraph import ACTOR
 
 import omnigraph
 from omnigraph.operations import (  # noqa: F401  # imported before the nursery forks

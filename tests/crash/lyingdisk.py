@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tests.decay import at_once
+from tests.support.decay import at_once
 
 import omnigraph
 from omnigraph import faults
-from omnigraph.engines.embedded import keeping
+from omnigraph.engines.embedded import adjacency_store
 from omnigraph.engines.embedded.bounds import Bounds
 from omnigraph.errors import OmniGraphError, StorageTransientError
 from omnigraph.graph import Graph
@@ -73,7 +73,7 @@ def furnish(uri: str) -> None:
     chance = random.Random(5)
     history: dict[str, list[str]] = defaultdict(list)
     kept = Path(f"{uri}.history")
-    with patch.object(keeping, "_LEAST_EDGES", 0), patch.object(Bounds, "beside", at_once):
+    with patch.object(adjacency_store, "_LEAST_EDGES", 0), patch.object(Bounds, "beside", at_once):
         for number, _ in enumerate(_stages(uri, chance)):
             _keep_contents(Path(uri), kept / str(number), history)
         graph = omnigraph.open(uri)
@@ -263,7 +263,7 @@ class _Probe:
 def probe_disk(uri: str) -> Facts:
     """Ask a damaged graph for everything."""
     found = _Probe(json.loads(facts_file(uri).read_text()))
-    with patch.object(keeping, "_LEAST_EDGES", 0), patch.object(Bounds, "beside", at_once):
+    with patch.object(adjacency_store, "_LEAST_EDGES", 0), patch.object(Bounds, "beside", at_once):
         reader = found.attempt("open", lambda: omnigraph.open(uri, read_only=True))
         findings: list[str] = []
         if reader is not None:

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from tests.crash.nursery import Nursery
-from tests.faultproxy import Choice, FaultProxy, NetworkFault
+from tests.support.faultproxy import Choice, FaultProxy, NetworkFault
 
 # With these nothing was promised about whether the operation happened.
 UNCLEAR = ("CommitOutcomeUnknownError", "StorageUnknownError")

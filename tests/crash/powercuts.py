@@ -17,13 +17,13 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.crash.cases import View, view
-from tests.crash.killing import BRANCHES, SCHEMA, KillLoop, heard
+from tests.crash.killloop import BRANCHES, SCHEMA, KillLoop, heard
 from tests.crash.machine import Machine, cut_power
 from tests.crash.nursery import Nursery
-from tests.crash.stepping import Plain, typed
+from tests.crash.stepcalls import Plain, typed
 from tests.crash.steps import Act, Step, intercepted
 from tests.crash.sweep import Stage, Window
-from tests.door import ACTOR, branch, new_graph, rows, write
+from tests.support.doorgraph import ACTOR, branch, new_graph, rows, write
 
 import omnigraph
 from omnigraph.commit.branches import delete_branch

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.verbs import SCHEMA, envelopes
-from tests.twosides import content
+from tests.support.branchgraphs import content
 
 import omnigraph
 from omnigraph.errors import CommitOutcomeUnknownError, OmniGraphError

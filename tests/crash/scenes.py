@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.crash.deeds import BETWEEN, DEEDS
 from tests.crash.verbs import VERBS
-from tests.door import ACTOR, branch, catalog_of, head, new_graph, rows, write
+from tests.support.doorgraph import ACTOR, branch, catalog_of, head, new_graph, rows, write
 
 from omnigraph import faults
 from omnigraph.commit.branches import delete_branch, rename_branch
@@ -22,7 +22,7 @@ from omnigraph.commit.genesis import store_schema
 from omnigraph.commit.recovery import sweep
 from omnigraph.commit.tags import create_tag
 from omnigraph.errors import AlreadyExistsError, BranchNotFoundError, ConflictError
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.model.commit import CommitKind, TableUnchanged
 from omnigraph.operations.context import Context
 from omnigraph.operations.merge import merge
@@ -79,7 +79,7 @@ def _change_schema(root: GraphRoot) -> object:
 
 
 def _tag(root: GraphRoot) -> object:
-    line = Line(root, "main")
+    line = BranchLog(root, "main")
     return create_tag(root, "v1", line, line.state.head, ACTOR)
 
 

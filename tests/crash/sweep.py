@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.crash.deeds import BETWEEN, litter
 from tests.crash.nursery import Nursery
-from tests.crash.stepping import REOPEN
+from tests.crash.stepcalls import REOPEN
 
 BEFORE, AFTER = "before", "after"
 

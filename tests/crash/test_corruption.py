@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.crash.corrupting import control_objects, damages
+from tests.crash.corruption import control_objects, damages
 from tests.crash.nursery import Nursery
 from tests.crash.sizes import FULL, note
 

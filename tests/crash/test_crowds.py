@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.crash.crowding import CrowdLoop
+from tests.crash.crowds import CrowdLoop
 from tests.crash.nursery import Nursery
 from tests.crash.sizes import note
 

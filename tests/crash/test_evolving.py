@@ -13,14 +13,14 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.crash.evolving import MAINTENANCE, maintain, untidy_graph
 from tests.crash.nursery import Nursery
 from tests.crash.scenes import counted
+from tests.crash.schemascenes import MAINTENANCE, maintain, untidy_graph
 from tests.crash.sizes import FULL
-from tests.evolving import CHANGES, apply, content, new_graph
+from tests.support.schemachanges import CHANGES, apply, content, new_graph
 
 import omnigraph
-from omnigraph.operations.opening import open_graph
+from omnigraph.operations.lifecycle import open_graph
 from omnigraph.operations.relocate import bring_home
 
 pytestmark = pytest.mark.crash

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.crash.nursery import Nursery, call
 from tests.crash.sizes import FULL
-from tests.histories import Trial, new_cells, recorded
+from tests.support.concurrenthistories import Trial, new_cells, recorded
 
 import omnigraph
 

@@ -23,7 +23,7 @@ from tests.crash.nursery import Nursery, open_nursery
 from tests.crash.sizes import FULL, note
 from tests.isolation.checker import find_anomalies
 from tests.isolation.history import Outcome, Transaction
-from tests.s3 import S3Server
+from tests.support.s3 import S3Server
 
 HISTORIES = 120 if FULL else 24
 

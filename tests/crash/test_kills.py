@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.crash.killing import KillLoop
+from tests.crash.killloop import KillLoop
 from tests.crash.nursery import Nursery
 from tests.crash.sizes import KILL_CYCLES, note
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tests.crash.sizes import LINEAGES, note
 from tests.lineage.__main__ import try_seed
-from tests.lineage.playing import template
+from tests.lineage.player import template
 
 pytestmark = pytest.mark.crash
 

@@ -21,7 +21,7 @@ from tests.crash.anytime import kill_somewhere
 from tests.crash.cases import Graph, run_case
 from tests.crash.nursery import Nursery
 from tests.crash.sizes import FULL
-from tests.door import log_of, new_graph, pending, rows, write
+from tests.support.doorgraph import log_of, new_graph, pending, rows, write
 
 from omnigraph.commit.recovery import sweep
 from omnigraph.storage.root import GraphRoot

@@ -13,7 +13,7 @@ from tests.crash.figures import KEPT
 from tests.crash.nursery import Nursery
 from tests.crash.sizes import FULL, note
 from tests.mutants.catalogue import MUTANTS
-from tests.mutants.hunting import MOST_SEEDS, hunt
+from tests.mutants.hunt import MOST_SEEDS, hunt
 
 pytestmark = pytest.mark.crash
 

@@ -17,8 +17,8 @@ import pytest
 from tests.crash.network import NOT_MET, NetworkStage, from_nth, nth_only
 from tests.crash.nursery import Nursery, open_nursery
 from tests.crash.sizes import FULL, note
-from tests.faultproxy import FaultProxy, NetworkFault
-from tests.s3 import BUCKET
+from tests.support.faultproxy import FaultProxy, NetworkFault
+from tests.support.s3 import BUCKET
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.s3, pytest.mark.timeout(3600)]
 

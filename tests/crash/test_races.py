@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.crash.nursery import Nursery, call
 from tests.crash.sizes import FULL
-from tests.door import audit_rows, branch, log_of, new_graph, pending, rows, write
+from tests.support.doorgraph import audit_rows, branch, log_of, new_graph, pending, rows, write
 
 from omnigraph.history.refs import list_branches, read_branch
 from omnigraph.storage.root import GraphRoot

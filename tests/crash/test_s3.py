@@ -16,8 +16,8 @@ from tests.crash.cases import Graph, run_case
 from tests.crash.nursery import Nursery, call, open_nursery
 from tests.crash.scenes import NEW, OLD
 from tests.crash.sizes import FULL
-from tests.door import audit_rows, branch, log_of, new_graph, pending, rows, write
-from tests.s3 import S3Server
+from tests.support.doorgraph import audit_rows, branch, log_of, new_graph, pending, rows, write
+from tests.support.s3 import S3Server
 
 from omnigraph.commit.decide import Outcome
 from omnigraph.commit.recovery import sweep

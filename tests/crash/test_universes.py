@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from tests.crash.nursery import Nursery
 from tests.crash.sizes import FULL, UNIVERSES, note
+from tests.support.shrinker import shrink
 from tests.universe.__main__ import try_seed
 from tests.universe.programs import LENGTH
-from tests.universe.shrinking import shrink
 
 pytestmark = pytest.mark.crash
 

@@ -12,17 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import lance
-from tests.door import ACTOR, head
+from tests.support.doorgraph import ACTOR, head
 
 import omnigraph
 from omnigraph.graph import Graph
-from omnigraph.operations import (  # noqa: F401  # imported before the nursery forks
-    cleanup,
-    load,
-    loading_here,
-    maintain,
-    repair,
-)
 from omnigraph.storage.root import GraphRoot
 
 SCHEMA = "node A { n: I64? }\nnode B { n: I64? }\nedge Link: A -> B { n: I64? }\n"

@@ -16,14 +16,14 @@ import pytest
 
 from omnigraph.errors import Diagnostic, QueryError
 from omnigraph.ir.expr import ArithmeticOp, CompareOp
-from omnigraph.ir.text import render as render_ir
+from omnigraph.ir.irtext import render as render_ir
 from omnigraph.lang import gq
 from omnigraph.lang.diagnostics import render
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.check.calls import NAMES
-from omnigraph.lang.gq.check.operators import STRING_TESTS
+from omnigraph.lang.gq.check.exprops import STRING_TESTS
 from omnigraph.lang.gq.codes import ERRORS, WARNINGS
-from omnigraph.lang.gq.names import nodes_in
+from omnigraph.lang.gq.variables import nodes_in
 from omnigraph.lang.pg import compile_schema
 
 HERE = Path(__file__).parent / "gq"

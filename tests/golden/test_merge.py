@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.twosides import content, edge, new_graph, person, put
+from tests.support.branchgraphs import content, edge, new_graph, person, put
 
 from omnigraph.errors import MergeConflictError
 from omnigraph.history.resolve import Target
 from omnigraph.lang import pg
-from omnigraph.operations.branching import create_branch
+from omnigraph.operations.branch import create_branch
 from omnigraph.operations.context import Context
-from omnigraph.operations.inspecting import schema_source
+from omnigraph.operations.inspection import schema_source
 from omnigraph.operations.merge import merge, preview_merge
 from omnigraph.operations.migrate import apply_schema
 

@@ -15,10 +15,10 @@ import pytest
 from omnigraph.ir.query import ReadQuery
 from omnigraph.lang import gq
 from omnigraph.lang.pg import compile_schema
-from omnigraph.plan.build import build
 from omnigraph.plan.estimate import Context
-from omnigraph.plan.explain import to_text
+from omnigraph.plan.logical import build
 from omnigraph.plan.planner import plan_query
+from omnigraph.plan.plantext import to_text
 from omnigraph.plan.rules import RULES
 from omnigraph.plan.statistics import declared_indexes, from_counts
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from tests.lives.player import DifferenceError, Player
 from tests.lives.story import Op, Story, story
-from tests.universe.shrinking import shrink
+from tests.support.shrinker import shrink
 
 
 def play(told: Story, ops: list[Op], folder: Path) -> Player:

@@ -18,47 +18,50 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph import arguments
-from omnigraph.commit import audit, branches, checks, decide, door, genesis, journal, recovery
+from omnigraph.commit import (
+    audit,
+    branches,
+    decide,
+    door,
+    genesis,
+    journal,
+    preconditions,
+    recovery,
+    retention,
+)
 from omnigraph.commit.decide import Outcome, TableStatus
 from omnigraph.engines.embedded import (
     arrays,
     catalog_view,
     integrity,
     lineage,
-    numbering,
-    statements,
+    mutation,
+    rownumbers,
 )
 from omnigraph.engines.expressions import integers
-from omnigraph.history import ancestry, places, rows
+from omnigraph.history import ancestry, places
+from omnigraph.history import manifestrows as rows
 from omnigraph.history.refs import MAIN_BRANCH, branch_path
 from omnigraph.lang.gq.check import paths, walks
+from omnigraph.merges import bases, mergeplan, schemaconflicts, tablemerge
 from omnigraph.model.conflict import Side
 from omnigraph.model.references import STORED
-from omnigraph.operations import (
-    merge,
-    opening,
-    rebase,
-    requests,
-    retention,
-    revert,
-    sharing,
-    writing,
-)
-from omnigraph.operations.merging import bases, planning, schemas, tables
-from omnigraph.plan import checks as plan_checks
-from omnigraph.plan import columns, constraints, merging
+from omnigraph.operations import lifecycle, merge, rebase, revert
+from omnigraph.rows import checks as plan_checks
+from omnigraph.rows import columns, setchecks, threeway
 from omnigraph.storage import (
-    allowing,
+    blobpolicy,
     derived,
-    hits,
     incarnation,
     indexhealth,
     manifest,
     scratch,
+    searchresult,
     text,
 )
-from omnigraph.storage import schemas as storage_schemas
-from omnigraph.storage.holder import LockToken
+from omnigraph.storage import tableschema as storage_schemas
+from omnigraph.storage.lockowner import LockToken
+from omnigraph.writes import attempt, handoff, request
 
 REFERENCES = "references"
 UNIVERSE, LINEAGE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES, SEARCHES, TEXTS, DECAY = (
@@ -130,7 +133,7 @@ _PUBLISH = manifest.ManifestFile.publish
 
 
 def _unlocked(store: Any, name: str, **how: Any) -> Any:
-    from omnigraph.storage.holder import Holder
+    from omnigraph.storage.lockowner import Holder
 
     holder = Holder.here(how.get("owner", ""), "write")
     return nullcontext(LockToken(name, 1, holder, lambda: None))
@@ -216,14 +219,14 @@ def _ours_wins(self: Any, table: Any, granularity: Any, strategy: Any, *rest: An
     _SETTLER(self, table, granularity, strategy or Side.OURS, *rest)
 
 
-_SETTLER = merging._Settler.__init__
+_SETTLER = threeway._Settler.__init__
 
 
 def _keep_deleted(*args: Any, **kwargs: Any) -> Any:
     return replace(_MERGE_TABLE(*args, **kwargs), deletes=())
 
 
-_MERGE_TABLE = merging.merge_table
+_MERGE_TABLE = threeway.merge_table
 
 
 # Ancestry.
@@ -261,7 +264,7 @@ def _only_updates(diff: Any, item: Any) -> list[str]:
     return _SET_IN(replace(diff, after=diff.after.filter(inside)), item)
 
 
-_SET_IN = schemas._set_in
+_SET_IN = schemaconflicts._set_in
 
 
 def _unchecked(kind: type[Any]) -> Callable[[], list[Patch]]:
@@ -291,7 +294,7 @@ def _by_count(table: Any, column: str, fragments: Any) -> Any:
 
 
 def _by_version(version: Any, serial: int) -> Any:
-    return numbering.Label(version, numbering.FROM_NOTHING)
+    return rownumbers.Label(version, rownumbers.FROM_NOTHING)
 
 
 def _taken_again(view: Any) -> Any:
@@ -317,13 +320,13 @@ MUTANTS: dict[str, Mutant] = {
         "commit",
         "what a write's checks read may change under it",
         UNIVERSE,
-        lambda: [(checks, "_check_unchanged", _nothing)],
+        lambda: [(preconditions, "_check_unchanged", _nothing)],
     ),
     "fence only what is written": Mutant(
         "commit",
         "a write does not say what its checks have read",
         UNIVERSE,
-        lambda: [(writing, "_requirements", _constant([]))],
+        lambda: [(attempt, "_requirements", _constant([]))],
     ),
     "publish before the tables": Mutant(
         "commit", "the manifest names versions that are not there yet", SWEEP,
@@ -362,7 +365,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "forget what a dead holder did": Mutant(
         "commit", "a request that another process had carried out is carried out again", CROWDS,
-        lambda: [(sharing, "_left_commit", _nothing)],
+        lambda: [(handoff, "_left_commit", _nothing)],
     ),
     "a version number names a manifest": Mutant(
         "storage", "a manifest of the same version in a restored graph is taken for the old one",
@@ -376,7 +379,7 @@ MUTANTS: dict[str, Mutant] = {
     "store any text": Mutant(
         "commit", "a message that no store can hold is written into the history", TEXTS,
         lambda: [
-            *((room, "check_text", _any_text) for room in (arguments, checks, requests)),
+            *((room, "check_text", _any_text) for room in (arguments, preconditions, request)),
             (rows, "encode_payload", json.dumps),
             (journal, "encode_object", lambda value: json.dumps(value).encode()),
         ],
@@ -425,7 +428,7 @@ MUTANTS: dict[str, Mutant] = {
         "branches", "a graph exists before its schema is stored", SWEEP,
         lambda: [
             (room, "create_graph", _manifest_first)
-            for room in (genesis, opening)
+            for room in (genesis, lifecycle)
             if hasattr(room, "create_graph")
         ], "deed import",
     ),
@@ -443,21 +446,21 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "merge by our side": Mutant(
         "merge", "what clashes is decided without asking", UNIVERSE,
-        lambda: [(merging._Settler, "__init__", _ours_wins)],
+        lambda: [(threeway._Settler, "__init__", _ours_wins)],
     ),
     "merge keeps what was deleted": Mutant(
         "merge", "rows that the other side deleted come back", UNIVERSE,
-        lambda: [(tables, "merge_table", _keep_deleted)],
+        lambda: [(tablemerge, "merge_table", _keep_deleted)],
     ),
     "merge without rules": Mutant(
         "merge", "two sides that hold together break a rule", UNIVERSE,
-        lambda: [(planning, "find_violations", _constant([]))],
+        lambda: [(mergeplan, "find_violations", _constant([]))],
     ),
     "merge leaves orphans": Mutant(
         "merge", "edges stay whose nodes the other side deleted", UNIVERSE,
         lambda: [
-            (planning, "find_orphans", _constant([])),
-            (planning, "find_violations", _constant([])),
+            (mergeplan, "find_orphans", _constant([])),
+            (mergeplan, "find_violations", _constant([])),
         ],
     ),
     "merge forgets merges": Mutant(
@@ -478,7 +481,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "merge drops inserted values": Mutant(
         "merge", "new rows lose values of a property that the other side dropped", LINEAGE,
-        lambda: [(schemas, "_set_in", _only_updates)],
+        lambda: [(schemaconflicts, "_set_in", _only_updates)],
     ),
     "merge forgets what is contested": Mutant(
         "merge", "where common ancestors disagree, one of them is taken", LINEAGE,
@@ -494,19 +497,19 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "no uniqueness": Mutant(
         "validation", "a unique value is given out twice", UNIVERSE,
-        _unchecked(constraints.Unique),
+        _unchecked(setchecks.Unique),
     ),
     "no ends": Mutant(
         "validation", "edges point to nodes that are not there", UNIVERSE,
-        _unchecked(constraints.Endpoint),
+        _unchecked(setchecks.Endpoint),
     ),
     "no cardinality": Mutant(
         "validation", "a node gets more edges than allowed", UNIVERSE,
-        _unchecked(constraints.Count),
+        _unchecked(setchecks.Count),
     ),
     "no allow-list": Mutant(
         "validation", "a blob refers to a place that is not allowed", REFERENCES,
-        lambda: [(allowing.AllowList, "admit", lambda self, address: address)],
+        lambda: [(blobpolicy.AllowList, "admit", lambda self, address: address)],
     ),
     "marks of references are believed": Mutant(
         "validation", "a reference that says that it was stored is not checked", REFERENCES,
@@ -514,17 +517,17 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "append over what is there": Mutant(
         "validation", "an append takes an id that is taken", UNIVERSE,
-        _unchecked(constraints.FreeId),
+        _unchecked(setchecks.FreeId),
     ),
     "delete without edges": Mutant(
         "validation", "a deleted node leaves its edges", UNIVERSE,
-        lambda: [(statements.Mutation, "_incident", _constant(()))],
+        lambda: [(mutation.Mutation, "_incident", _constant(()))],
     ),
     "search finds the dead": Mutant(
         "search", "rows that an index still names are taken for those beside them", SEARCHES,
         lambda: [
-            (hits.Scope, "existing", lambda self, row_ids: row_ids == row_ids),
-            (numbering, "places_of", lambda ascending, wanted: ascending.searchsorted(wanted)),
+            (searchresult.Scope, "existing", lambda self, row_ids: row_ids == row_ids),
+            (rownumbers, "places_of", lambda ascending, wanted: ascending.searchsorted(wanted)),
         ],
     ),
     "believe derived files": Mutant(
@@ -552,7 +555,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "kept in any numbering": Mutant(
         "memory", "adjacency is kept on disk whatever numbering it is in", PRESSURE,
-        lambda: [(numbering.Numbering, "is_from_nothing", True)],
+        lambda: [(rownumbers.Numbering, "is_from_nothing", True)],
     ),
     "fuzzy leaves words as they are": Mutant(
         "search", "a word is compared with stems, and its own stem is not", SEARCHES,

@@ -241,14 +241,14 @@ def test_18_09_what_is_accepted_can_be_used_at_length(tmp_path: Path, seed: int)
 
 
 PLANTED: dict[str, tuple[str, Any]] = {
-    "texts are believed": ("omnigraph.plan.buffers._undecodable", lambda chunk, first: {}),
-    "any date": ("omnigraph.plan.columns.has_outside", lambda column: False),
+    "texts are believed": ("omnigraph.intake.buffers._undecodable", lambda chunk, first: {}),
+    "any date": ("omnigraph.rows.columns.has_outside", lambda column: False),
 }
 
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_18_10_planted_bugs_of_the_intake_are_found(tmp_path: Path, name: str) -> None:
     target, instead = PLANTED[name]
-    with patch(target, instead), patch("omnigraph.plan.checks._Checker._check_calendar"):
+    with patch(target, instead), patch("omnigraph.rows.checks._Checker._check_calendar"):
         found = hunt(tmp_path, 1, 40)
     assert found

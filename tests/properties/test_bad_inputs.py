@@ -21,8 +21,8 @@ import omnigraph
 from omnigraph.config.operator import parse_config
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
-from omnigraph.operations.merging.resolutions import read_resolutions
-from omnigraph.plan.sources import parse_mapping
+from omnigraph.intake.sources import parse_mapping
+from omnigraph.merges.resolutions import read_resolutions
 
 SCHEMA = """
 node Person {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.decay import Decay
+from tests.support.decay import Decay
 
 FAST, SLOW = 3, 30
 

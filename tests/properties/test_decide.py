@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from omnigraph.commit.decide import Decision, Outcome, TableStatus, classify, decide
 from omnigraph.commit.journal import Sidecar, TableIntent
 from omnigraph.model.commit import Commit, CommitKind
-from omnigraph.storage.landing import LineHead
+from omnigraph.storage.tablehead import LineHead
 
 OURS, NEXT, LAST, THEIRS = "ours", "next", "last", "theirs"
 MOVED = {TableStatus.PARTLY, TableStatus.LANDED, TableStatus.BURIED}

@@ -6,7 +6,7 @@ import re
 
 from hypothesis import assume, given, settings
 from tests.crash.sizes import FULL
-from tests.queries import texts
+from tests.support.querytexts import texts
 
 from omnigraph.errors import QueryError
 from omnigraph.lang import gq

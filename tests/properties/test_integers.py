@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.graphs import SHAPES, Shape, write_graph
+from tests.support.querygraphs import SHAPES, Shape, write_graph
 
 import omnigraph as og
 from omnigraph.engines.embedded import EmbeddedEngine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.crash.sizes import FULL
-from tests.histories import Trial, Workers, play_all
+from tests.support.concurrenthistories import Trial, Workers, play_all
 
 import omnigraph
 
@@ -45,7 +45,7 @@ def told(**changes: object) -> list[dict]:
 
 @pytest.fixture
 def graph(tmp_path):
-    from tests.histories import SCHEMA, TEXTS
+    from tests.support.concurrenthistories import SCHEMA, TEXTS
 
     made = omnigraph.init(str(tmp_path / "graph"), SCHEMA)
     made.ingest([{"key": 0, "value": 0}, {"key": 1, "value": 0}], type="Cell", message="start")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.pressure import Pressure
+from tests.support.memorypressure import Pressure
 
 FAST, SLOW = 4, 40
 STEPS = 12

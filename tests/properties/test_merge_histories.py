@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.threeway import alike, combine_rows
-from tests.twosides import content, new_graph, put
+from tests.support.branchgraphs import content, new_graph, put
+from tests.support.rowmerge import alike, combine_rows
 
 from omnigraph.errors import MergeConflictError
 from omnigraph.history.resolve import Target
 from omnigraph.model.change import ChangeOp
-from omnigraph.operations.branching import create_branch
+from omnigraph.operations.branch import create_branch
 from omnigraph.operations.context import Context
 from omnigraph.operations.diff import diff
 from omnigraph.operations.merge import Outcome, merge, preview_merge
@@ -277,6 +277,6 @@ def test_reverting_and_picking(context: Context, base: list[Any], step: tuple[An
 
 
 def _log(context: Context, branch: str) -> Iterator[str]:
-    from omnigraph.operations.inspecting import commits
+    from omnigraph.operations.inspection import commits
 
     return (commit.id for commit in commits(context, branch))

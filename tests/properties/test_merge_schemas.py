@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tests.twosides import content, new_graph, put
+from tests.support.branchgraphs import content, new_graph, put
 
 from omnigraph.errors import MergeConflictError
 from omnigraph.graph import Graph
 from omnigraph.history.resolve import Target
-from omnigraph.operations.branching import create_branch
+from omnigraph.operations.branch import create_branch
 from omnigraph.operations.context import Context
 from omnigraph.operations.merge import merge, preview_merge
 from omnigraph.operations.migrate import apply_schema

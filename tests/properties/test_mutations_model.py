@@ -20,8 +20,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.crash.sizes import FULL
-from tests.memory import VARIABLE
-from tests.written import another, new_graph, rows
+from tests.support.memoryfolder import VARIABLE
+from tests.support.writegraphs import another, new_graph, rows
 
 from omnigraph.errors import InvalidDataError, KeyConflictError, OmniGraphError
 from omnigraph.graph import Graph

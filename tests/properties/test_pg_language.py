@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.schemas import schemas, spelled
+from tests.support.randomschemas import schemas, spelled
 
 from omnigraph.lang import pg
 from omnigraph.lang.diagnostics import Report, Source

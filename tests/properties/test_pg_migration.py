@@ -6,7 +6,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from tests.crash.sizes import FULL
-from tests.schemas import evolutions, schemas, spelled
+from tests.support.randomschemas import evolutions, schemas, spelled
 
 from omnigraph.errors import SchemaError
 from omnigraph.lang import pg

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.asking import SCHEMA, random_data, random_params, random_query
-from tests.equality import assert_same_rows
+from tests.support.questions import SCHEMA, random_data, random_params, random_query
+from tests.support.resultequality import assert_same_rows
 
 import omnigraph
 from omnigraph.engines.embedded import EmbeddedEngine, lineage

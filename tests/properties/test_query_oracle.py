@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.asking import SCHEMA, Rows, random_data, random_params, random_query
-from tests.equality import assert_same_rows
-from tests.graphs import SHAPES, write_graph
-from tests.oracle import TooManyRowsError, answer
+from tests.support.oracle import TooManyRowsError, answer
+from tests.support.querygraphs import SHAPES, write_graph
+from tests.support.questions import SCHEMA, Rows, random_data, random_params, random_query
+from tests.support.resultequality import assert_same_rows
 
 from omnigraph.engines.embedded import (
     EmbeddedEngine,
-    expanding,
-    joining,
-    paging,
+    expansion,
+    firstpage,
+    joins,
+    neighbours,
     partial,
-    scanning,
-    topology,
+    scans,
 )
 from omnigraph.errors import QueryError
 from omnigraph.ir.query import ReadQuery
@@ -48,21 +48,21 @@ ENGINES = ("warm", "without memory", "by index", "in parts")
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> EmbeddedEngine:
     if request.param == "by index":
         access = import_module("omnigraph.plan.rules.choose_access")
-        monkeypatch.setattr(scanning, "_SMALL_TABLE", -1)
-        monkeypatch.setattr(topology, "_EDGES_PER_PROBE", 0)
-        monkeypatch.setattr(topology, "_EDGES_PER_NODE", 0)
+        monkeypatch.setattr(scans, "_SMALL_TABLE", -1)
+        monkeypatch.setattr(neighbours, "_EDGES_PER_PROBE", 0)
+        monkeypatch.setattr(neighbours, "_EDGES_PER_NODE", 0)
         monkeypatch.setattr(access, "_SELECTIVE", 1.0)
         monkeypatch.setattr(access, "_EDGES_PER_PROBE", 0.0)
         monkeypatch.setattr(access, "_SMALL_TABLE", 0)
     if request.param == "in parts":
-        monkeypatch.setattr(expanding, "_ROWS_AT_ONCE", 3)
-        monkeypatch.setattr(expanding, "_FIRST_WALKS", 2)
-        monkeypatch.setattr(joining, "_PAIRS_AT_ONCE", 3)
-        monkeypatch.setattr(joining, "_CHUNK", 2)
+        monkeypatch.setattr(expansion, "_ROWS_AT_ONCE", 3)
+        monkeypatch.setattr(expansion, "_FIRST_WALKS", 2)
+        monkeypatch.setattr(joins, "_PAIRS_AT_ONCE", 3)
+        monkeypatch.setattr(joins, "_CHUNK", 2)
         monkeypatch.setattr(partial, "_TIDY_ROWS", 4)
-        monkeypatch.setattr(paging, "_LONG", 0.0)
-        monkeypatch.setattr(paging, "_FIRST_STARTS", 1)
-        monkeypatch.setattr(paging, "_GROWTH", 2)
+        monkeypatch.setattr(firstpage, "_LONG", 0.0)
+        monkeypatch.setattr(firstpage, "_FIRST_STARTS", 1)
+        monkeypatch.setattr(firstpage, "_GROWTH", 2)
     small = request.param in ("without memory", "by index")
     return EmbeddedEngine(cache_bytes=0 if small else None)
 

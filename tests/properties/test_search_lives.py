@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.searches import STEMS, Life, distance
+from tests.support.searchlives import STEMS, Life, distance
 
-from omnigraph.storage import indexing
+from omnigraph.storage import indexplan
 from omnigraph.storage.analysis import stems
 
 FAST, SLOW = 4, 40
@@ -16,8 +16,8 @@ STEPS = 14
 
 @pytest.fixture(autouse=True)
 def _small_vectors_are_indexed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexing, "_EXACT_BYTES", 0)
-    monkeypatch.setattr(indexing, "_EXACT_ROWS", 0)
+    monkeypatch.setattr(indexplan, "_EXACT_BYTES", 0)
+    monkeypatch.setattr(indexplan, "_EXACT_ROWS", 0)
 
 
 def test_the_table_of_stems_is_right() -> None:

@@ -22,12 +22,13 @@ from tests.mutants.catalogue import applied
 
 import omnigraph as og
 from omnigraph import arguments
-from omnigraph.commit import checks, journal
+from omnigraph.commit import journal, preconditions
 from omnigraph.errors import InvalidArgumentError, OmniGraphError
 from omnigraph.graph import Graph
-from omnigraph.history import refs, rows
-from omnigraph.history.log import Line
-from omnigraph.operations import merge, requests
+from omnigraph.history import manifestrows, refs
+from omnigraph.history.log import BranchLog
+from omnigraph.operations import merge
+from omnigraph.writes import request
 
 SCHEMA = (
     "node P { name: String @key  age: I64?  rank: F64?  note: String?  tags: [String]? }\n"
@@ -215,9 +216,9 @@ def test_18_01_bytes_on_the_command_line(graph: Graph, arguments: list[str]) -> 
 @pytest.fixture
 def careless(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """The program without its checks, as earlier releases were."""
-    for module in (arguments, checks, requests, merge):
+    for module in (arguments, preconditions, request, merge):
         monkeypatch.setattr(module, "check_text", lambda value, *what, **how: value)
-    monkeypatch.setattr(rows, "encode_payload", json.dumps)
+    monkeypatch.setattr(manifestrows, "encode_payload", json.dumps)
     for module in (journal, refs):
         monkeypatch.setattr(module, "encode_object", lambda value: json.dumps(value).encode())
     return monkeypatch
@@ -228,7 +229,9 @@ def test_18_01_a_graph_with_such_a_text_works(graph: Graph, careless: pytest.Mon
     made = graph.mutate(WRITE, message="caf\udce9").commit
     assert made is not None
     written = made.id
-    tag = refs.Tag("bad", "main", written, Line(graph._context.root, "main").state.head.sequence)
+    tag = refs.Tag(
+        "bad", "main", written, BranchLog(graph._context.root, "main").state.head.sequence
+    )
     bad = json.dumps({**json.loads(tag.to_bytes()), "message": "caf\udce9"}).encode()
     graph._context.root.objects.put(refs.tag_path("bad"), bad)
     careless.undo()
@@ -254,13 +257,13 @@ def test_18_01_a_graph_with_such_a_text_works(graph: Graph, careless: pytest.Mon
 def test_18_01_a_damaged_row_hides_no_other(
     graph: Graph, payload: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    encode = rows.encode_commit
+    encode = manifestrows.encode_commit
 
     def damaged(commit: Any) -> Any:
         row = encode(commit)
         return replace(row, payload=payload) if commit.message == "hit" else row
 
-    monkeypatch.setattr(rows, "encode_commit", damaged)
+    monkeypatch.setattr(manifestrows, "encode_commit", damaged)
     lost = graph.mutate(WRITE, message="hit").commit
     assert lost is not None
     monkeypatch.undo()
@@ -299,7 +302,7 @@ def test_18_01_a_damaged_object_hides_no_other(graph: Graph, folder: str) -> Non
 
 def test_18_01_a_bad_text_fails_nobody_else() -> None:
     with pytest.raises(InvalidArgumentError, match="not valid Unicode"):
-        requests.Conditions("me", "caf\udce9")
+        request.Conditions("me", "caf\udce9")
 
 
 def test_18_01_the_planted_bug_is_caught(graph: Graph) -> None:

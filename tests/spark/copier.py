@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from omnigraph.spark.changes import ChangeStream, change_schema
-from omnigraph.spark.writing import CHANGES, StreamWriter, WriteOptions
+from omnigraph.spark.changestream import ChangeStream, change_schema
+from omnigraph.spark.sink import CHANGES, StreamWriter, WriteOptions
 
 COLUMNS = [part.split()[0] for part in change_schema(None).split(", ")]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.graph import Graph
-from omnigraph.storage.reading import open_table
+from omnigraph.storage.table import open_table
 
 SCHEMA = """
 node Person {

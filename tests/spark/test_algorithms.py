@@ -13,7 +13,7 @@ from networkx.algorithms.link_analysis.pagerank_alg import _pagerank_python
 import omnigraph
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.graph import Graph
-from omnigraph.operations.algorithms import AlgorithmOptions
+from omnigraph.operations.algorithm import AlgorithmOptions
 
 SCHEMA = """
 node City {

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pages import PAGES, Page, title
-from tests.reader import Reader
+from tests.support.docpages import PAGES, Page, title
+from tests.support.pagerunner import Reader
 
 SLOW = [page for page in PAGES if any("slow" in block.marks for block in page.blocks)]
 

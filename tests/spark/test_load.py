@@ -22,7 +22,7 @@ from tests.spark.inputs import (
 )
 
 import omnigraph
-from omnigraph.engines.spark import load
+from omnigraph.bulk import load
 from omnigraph.errors import (
     InvalidArgumentError,
     InvalidDataError,

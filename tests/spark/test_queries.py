@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.asking import SCHEMA, random_data, random_params, random_query
 from tests.conformance.test_queries import CASES, HERE, Case, ask, shown
-from tests.equality import assert_same_rows
-from tests.graphs import PLAIN, Shape, typed_data, write_graph
-from tests.oracle import answer
+from tests.support.oracle import answer
+from tests.support.querygraphs import PLAIN, Shape, typed_data, write_graph
+from tests.support.questions import SCHEMA, random_data, random_params, random_query
+from tests.support.resultequality import assert_same_rows
 
 from omnigraph.engines.spark.engine import SparkEngine
-from omnigraph.engines.spark.queries import reading, run
+from omnigraph.engines.spark.queries import run, scans
 from omnigraph.errors import QueryError
 from omnigraph.ir.query import ReadQuery
 from omnigraph.lang import gq
@@ -73,7 +73,7 @@ def test_rows(part: int, spark: Any, snapshots: Snapshots) -> None:
 def test_rows_of_large_graphs(
     spark: Any, snapshots: Snapshots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_FEW_ROWS", -1)
+    monkeypatch.setattr(scans, "_FEW_ROWS", -1)
     monkeypatch.setattr(run, "TINY_ROWS", -1)
     monkeypatch.setattr(run, "BROADCAST_ROWS", 3)
     chosen = [case for case in CASES if case.name in AS_LARGE]

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from tests.spark.inputs import SCHEMA, knows, person
-from tests.terminal import Terminal
+from tests.support.pseudoterminal import Terminal
 
 import omnigraph
 from omnigraph import progress
 from omnigraph.engines.base import Cancellation, Limits, Options
-from omnigraph.engines.spark import observing
-from omnigraph.engines.spark.progress import ProgressEvent
+from omnigraph.engines.spark import jobprogress
+from omnigraph.engines.spark.jobevents import ProgressEvent
 from omnigraph.errors import CancelledError, InvalidArgumentError, LimitExceededError
 from omnigraph.graph import Graph
 
@@ -112,9 +112,9 @@ def test_asked_from_the_command_line(
 def test_queries_and_algorithms_tell_how_far_spark_has_come(
     graph: Graph, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(observing, "EVERY_S", 0.005)
+    monkeypatch.setattr(jobprogress, "EVERY_S", 0.005)
     events: list[ProgressEvent] = []
-    with observing.hearing(events.append):
+    with jobprogress.hearing(events.append):
         assert len(graph.query(FRIENDS, engine="spark").rows()) == 2
     assert [e.stage for e in events if e.finished] == ["prepare the query", "run the query"]
     assert events[-1].rows == 2

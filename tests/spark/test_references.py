@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evolving import content
+from tests.support.schemachanges import content
 
 import omnigraph
 import omnigraph.spark
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.model.references import GIVEN, STORED, address_of
-from omnigraph.operations.opening import init_graph
+from omnigraph.operations.lifecycle import init_graph
 
 SCHEMA = """
 node Doc { key: String @key

@@ -112,7 +112,7 @@ def test_plain_sql_works_on_views(spark: Any, graph: Graph) -> None:
 def test_relative_addresses_count_from_the_folder_of_the_program(
     spark: Any, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also after the program moved on. (Streams: `tests/unit/spark/test_changes.py`.)"""
+    """Also after the program moved on. (Streams: `tests/unit/spark/test_changestream.py`.)"""
     monkeypatch.chdir(tmp_path)
     omnigraph.spark.register(spark)
     omnigraph.spark.create_views(spark, "graph", prefix="near_")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.spark.inputs import SCHEMA, content, person
-from tests.spark.test_copying import change
+from tests.spark.test_changecopy import change
 
 import omnigraph
 from omnigraph.graph import Graph

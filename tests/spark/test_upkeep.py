@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import evolving
+from tests.support import schemachanges
 from tests.unit.operations.test_embed import SCHEMA as DOCS
 from tests.unit.operations.test_embed import doc, docs, made
 
@@ -48,15 +48,15 @@ def test_executors_embed_what_is_missing_or_stale(
 
 # ledger: T02
 def test_executors_give_tables_their_columns(tmp_path: Path) -> None:
-    here, there = (evolving.new_graph(str(tmp_path / name)) for name in ("here", "there"))
+    here, there = (schemachanges.new_graph(str(tmp_path / name)) for name in ("here", "there"))
     for name in ("several at once", "drop a property for good"):
-        change = evolving.CHANGES[name]
+        change = schemachanges.CHANGES[name]
         for graph, engine in ((here, "embedded"), (there, "spark")):
             graph.create_branch(name.replace(" ", "-"))
             branch = graph.on(name.replace(" ", "-"))
             loss = change.allow_data_loss
             assert branch.apply_schema(change.schema, allow_data_loss=loss, engine=engine).commit
-        assert evolving.content(branch) == evolving.content(here.on(branch.branch_name))
+        assert schemachanges.content(branch) == schemachanges.content(here.on(branch.branch_name))
         assert branch.apply_schema(change.schema, engine="spark").commit is None
     assert there.verify().is_clean
 

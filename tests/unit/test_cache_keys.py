@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from omnigraph.embedding.config import EmbeddingConfig, Provider
-from omnigraph.engines.embedded import keeping, lookups
-from omnigraph.engines.spark.queries import sessions
+from omnigraph.engines.embedded import adjacency_store, lookupcache
+from omnigraph.engines.spark.queries import querysession
 from omnigraph.engines.spark.settings import read_settings
 from omnigraph.lang import gq
 from omnigraph.lang.pg import compile_schema
@@ -20,7 +20,7 @@ from omnigraph.model.types import I64, STRING
 from omnigraph.plan.planner import Planner
 from omnigraph.plan.statistics import from_counts
 from omnigraph.storage.root import GraphRoot
-from omnigraph.storage.schemas import physical_schema
+from omnigraph.storage.tableschema import physical_schema
 
 VERSION = TableVersion(1, "nodes/1", None, 3, 2, 10)
 OTHERS = [
@@ -39,14 +39,14 @@ def test_18_12_kept_adjacency_is_named_by_all_three_versions(
 ) -> None:
     versions = [VERSION] * 3
     changed = [other if at == place else VERSION for at in range(3)]
-    assert keeping._name(versions) != keeping._name(changed)
+    assert adjacency_store._name(versions) != adjacency_store._name(changed)
 
 
 def test_18_12_lookups_are_held_by_line_and_columns() -> None:
     one, two = GraphRoot.at("memory://one"), GraphRoot.at("memory://two")
     lines = [VERSION, *(other for other in OTHERS if other.version == 3 and other.epoch == 0)]
     keys = {
-        lookups._key(root, version, columns)
+        lookupcache._key(root, version, columns)
         for root in (one, two)
         for version in lines
         for columns in (("id",), ("id", "name"))
@@ -69,12 +69,12 @@ def test_18_12_spark_sessions_are_held_by_their_settings() -> None:
     plain = read_settings(environ={})
     other = read_settings(config={"spark.sql.shuffle.partitions": "77"}, environ={})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sessions, "is_classic", lambda spark: True)
-        patch.setattr(sessions, "_activate", lambda spark: None)
+        patch.setattr(querysession, "is_classic", lambda spark: True)
+        patch.setattr(querysession, "_activate", lambda spark: None)
         caller: Any = Session()
         found = []
         for settings in (plain, other, plain):
-            with sessions.own_session(caller, settings, small=False) as made:
+            with querysession.own_session(caller, settings, small=False) as made:
                 found.append(made)
     assert found[0] is found[2] is not found[1]
     assert found[1].told["spark.sql.shuffle.partitions"] == "77"  # type: ignore[attr-defined]

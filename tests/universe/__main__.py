@@ -14,10 +14,10 @@ from pathlib import Path
 from uuid import uuid4
 
 from tests.crash.nursery import Nursery, open_nursery
+from tests.support.shrinker import play_or_shrink, seed_range
 from tests.universe.model import Op
-from tests.universe.playing import play
+from tests.universe.player import play
 from tests.universe.programs import LENGTH, program
-from tests.universe.shrinking import shrink
 
 
 def try_seed(
@@ -29,24 +29,7 @@ def try_seed(
     def attempt(ops: list[Op]) -> Counter[str]:
         return play(ops, folder / uuid4().hex, nursery)
 
-    def fails(ops: list[Op]) -> bool:
-        try:
-            attempt(ops)
-        except Exception as again:  # noqa: BLE001  # it may be what we look for
-            return _signature(again) == wanted
-        return False
-
-    ops = program(seed, length)
-    try:
-        return attempt(ops)
-    except Exception as error:
-        wanted = _signature(error)
-        small = shrink(ops, fails, tries)
-        told = "\n".join(f"    {op}" for op in small)
-        raise AssertionError(
-            f"universe {seed} failed: {type(error).__name__}: {error}\n"
-            f"a program of {len(small)} operations that fails:\n{told}"
-        ) from error
+    return play_or_shrink(f"universe {seed}", program(seed, length), attempt, _signature, tries)
 
 
 def _signature(error: Exception) -> str:
@@ -56,10 +39,8 @@ def _signature(error: Exception) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    first = int(arguments[0])
-    last = int(arguments[1]) if len(arguments) > 1 else first + 1
     with tempfile.TemporaryDirectory() as folder, open_nursery() as nursery:
-        for seed in range(first, last):
+        for seed in seed_range(arguments):
             outcomes = try_seed(seed, Path(folder), nursery)
             print(f"universe {seed}: {sum(outcomes.values())} operations, as they should be")
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.threeway import Row, State, combine_states
+from tests.support.rowmerge import Row, State, combine_states
 
 SCHEMA = """
 node Person {

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from omnigraph.cli.bundles import spread
-from omnigraph.cli.values import Quick
+from omnigraph.cli.optionvalues import Quick
 
 
 class _App(typer.Typer):

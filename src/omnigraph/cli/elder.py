@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from omnigraph.model.result import Result
     from omnigraph.model.snapshot import Snapshot
     from omnigraph.model.write import Affected, WriteResult
-    from omnigraph.operations.blobs import BlobStat
+    from omnigraph.operations.blob import BlobStat
     from omnigraph.operations.cleanup import Cleanup
     from omnigraph.operations.maintain import Upkeep
     from omnigraph.operations.repair import Repair

@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import Any
 
 from omnigraph import errors
-from omnigraph.cli import invocation
+from omnigraph.cli import callstate
 from omnigraph.cli.refusals import refusals
 from omnigraph.cli.terminal import echo, styled
 
@@ -87,7 +87,7 @@ def _as_text(error: errors.OmniGraphError) -> str:
     if isinstance(error, errors.SourceError) and error.diagnostics:
         lines = [_finding(each) for each in error.diagnostics]  # they say it all, with places
     if isinstance(error, errors.InvalidDataError):
-        lines += list(refusals(error, quiet=invocation.current().quiet))
+        lines += list(refusals(error, quiet=callstate.current().quiet))
     if isinstance(error, errors.MergeConflictError) and len(error.conflicts) > 1:
         shown = error.conflicts[:_CONFLICTS]
         lines += [f"  {each['kind']}: {each['message']}" for each in shown]

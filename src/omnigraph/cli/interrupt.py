@@ -14,7 +14,7 @@ import signal
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from omnigraph.cli import invocation
+from omnigraph.cli import callstate
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -55,7 +55,7 @@ def tell() -> None:
     from omnigraph.cli.terminal import echo
 
     forget()  # what follows may take a moment, and a second Ctrl-C ends it
-    call = invocation.current()
+    call = callstate.current()
     try:
         if call.making is not None:
             echo(_outcome_of_making(call.making), err=True)

@@ -19,7 +19,7 @@ from typer.main import get_command
 
 import omnigraph
 from omnigraph import errors, logs
-from omnigraph.cli import interrupt, invocation
+from omnigraph.cli import callstate, interrupt
 from omnigraph.cli.apps import new_app
 from omnigraph.cli.failure import (
     FAILED,
@@ -30,9 +30,9 @@ from omnigraph.cli.failure import (
     print_usage,
     wants_json,
 )
-from omnigraph.cli.starting import as_program
+from omnigraph.cli.optionvalues import quickened
+from omnigraph.cli.startup import as_program
 from omnigraph.cli.terminal import echo, note
-from omnigraph.cli.values import quickened
 from omnigraph.exhaustion import exhaustion_reported
 
 
@@ -44,98 +44,106 @@ class Entry(NamedTuple):
 
 
 COMMANDS: dict[str, Entry] = {
-    "init": Entry("omnigraph.cli.init", "Make an empty graph with a schema."),
-    "query": Entry("omnigraph.cli.query", "Run a read query and print its rows."),
+    "init": Entry("omnigraph.cli.commands.init", "Make an empty graph with a schema."),
+    "query": Entry("omnigraph.cli.commands.query", "Run a read query and print its rows."),
     "explain": Entry(
-        "omnigraph.cli.explain",
+        "omnigraph.cli.commands.explain",
         "Show how a read query would be answered, step by step.",
     ),
-    "shell": Entry("omnigraph.cli.shell", "Talk to a graph: queries, mutations, commands."),
-    "mutate": Entry("omnigraph.cli.mutate", "Run a mutation as one commit."),
-    "ingest": Entry("omnigraph.cli.ingest", "Write a file of rows as one commit, without Spark."),
+    "shell": Entry(
+        "omnigraph.cli.commands.shell", "Talk to a graph: queries, mutations, commands."
+    ),
+    "mutate": Entry("omnigraph.cli.commands.mutate", "Run a mutation as one commit."),
+    "ingest": Entry(
+        "omnigraph.cli.commands.ingest", "Write a file of rows as one commit, without Spark."
+    ),
     "load": Entry(
-        "omnigraph.cli.load",
+        "omnigraph.cli.commands.load",
         "Load inputs of any size as one commit, on Spark.",
     ),
     "export": Entry(
-        "omnigraph.cli.export", "Write a snapshot out as JSONL, Parquet, Arrow or CSV."
+        "omnigraph.cli.commands.export", "Write a snapshot out as JSONL, Parquet, Arrow or CSV."
     ),
-    "algorithm": Entry("omnigraph.cli.algorithm", "Run a graph algorithm, on Spark."),
+    "algorithm": Entry("omnigraph.cli.commands.algorithm", "Run a graph algorithm, on Spark."),
     "embed": Entry(
-        "omnigraph.cli.embed",
+        "omnigraph.cli.commands.embed",
         "Make the vectors of @embed properties that are missing or out of date.",
     ),
     "spark": Entry(
-        "omnigraph.cli.spark",
+        "omnigraph.cli.commands.spark",
         "Keep a Spark session running, so that commands need not start one.",
     ),
-    "branch": Entry("omnigraph.cli.branch", "Make, list, merge and delete branches."),
-    "commit": Entry("omnigraph.cli.commit", "Look at history, undo and repeat commits."),
-    "diff": Entry("omnigraph.cli.diff", "Show which entities differ between two states."),
-    "changes": Entry("omnigraph.cli.changes", "Follow what happens to a graph."),
-    "tag": Entry("omnigraph.cli.tag", "Name commits that must stay readable."),
+    "branch": Entry("omnigraph.cli.commands.branch", "Make, list, merge and delete branches."),
+    "commit": Entry("omnigraph.cli.commands.commit", "Look at history, undo and repeat commits."),
+    "diff": Entry("omnigraph.cli.commands.diff", "Show which entities differ between two states."),
+    "changes": Entry("omnigraph.cli.commands.changes", "Follow what happens to a graph."),
+    "tag": Entry("omnigraph.cli.commands.tag", "Name commits that must stay readable."),
     "snapshot": Entry(
-        "omnigraph.cli.snapshot",
+        "omnigraph.cli.commands.snapshot",
         "Print what a snapshot holds.",
     ),
-    "schema": Entry("omnigraph.cli.schema", "Show a graph's schema, and change it."),
+    "schema": Entry("omnigraph.cli.commands.schema", "Show a graph's schema, and change it."),
     "lint": Entry(
-        "omnigraph.cli.lint",
+        "omnigraph.cli.commands.lint",
         "Check schemas and queries, and say what is probably not meant.",
     ),
     "fmt": Entry(
-        "omnigraph.cli.fmt",
+        "omnigraph.cli.commands.fmt",
         "Write schemas and queries in their one style; comments are kept.",
     ),
     "import": Entry(
-        "omnigraph.cli.import_",
+        "omnigraph.cli.commands.import_",
         "Make a new graph and fill it with an export, or with one state of another graph.",
     ),
     "copy": Entry(
-        "omnigraph.cli.copy",
+        "omnigraph.cli.commands.copy",
         "Copy a graph with branches, tags and history, while others use it.",
     ),
-    "blob": Entry("omnigraph.cli.blob", "Look at blobs and read them."),
+    "blob": Entry("omnigraph.cli.commands.blob", "Look at blobs and read them."),
     "stats": Entry(
-        "omnigraph.cli.stats",
+        "omnigraph.cli.commands.stats",
         "Count types, rows, bytes, files, index coverage and history.",
     ),
     "optimize": Entry(
-        "omnigraph.cli.optimize",
+        "omnigraph.cli.commands.optimize",
         "Compact files, build indexes, keep neighbour lists.",
     ),
     "maintain": Entry(
-        "omnigraph.cli.maintain",
+        "omnigraph.cli.commands.maintain",
         "Optimize what has fallen behind, once or for as long as it runs.",
     ),
     "cleanup": Entry(
-        "omnigraph.cli.cleanup",
+        "omnigraph.cli.commands.cleanup",
         "Remove history that a policy gives up, and what nothing points to.",
     ),
     "fsck": Entry(
-        "omnigraph.cli.fsck",
+        "omnigraph.cli.commands.fsck",
         "Check that manifests, tables, indexes and constraints agree.",
     ),
     "repair": Entry(
-        "omnigraph.cli.repair",
+        "omnigraph.cli.commands.repair",
         "Settle tables that somebody moved past the manifest, and make a moved graph whole.",
     ),
-    "recovery": Entry("omnigraph.cli.recovery", "See and finish interrupted writes."),
+    "recovery": Entry("omnigraph.cli.commands.recovery", "See and finish interrupted writes."),
     "alias": Entry(
-        "omnigraph.cli.alias",
+        "omnigraph.cli.commands.alias",
         "Ask a query by the name that your configuration gives it.",
     ),
-    "profile": Entry("omnigraph.cli.profile", "Look at the profiles of your configuration."),
+    "profile": Entry(
+        "omnigraph.cli.commands.profile", "Look at the profiles of your configuration."
+    ),
     "login": Entry(
-        "omnigraph.cli.login",
+        "omnigraph.cli.commands.login",
         "Keep a server's token in ~/.omnigraph/credentials.",
     ),
-    "logout": Entry("omnigraph.cli.logout", "Forget a server's token."),
+    "logout": Entry("omnigraph.cli.commands.logout", "Forget a server's token."),
     "completion": Entry(
-        "omnigraph.cli.completion",
+        "omnigraph.cli.commands.completion",
         "Print a script that lets a shell complete commands and options.",
     ),
-    "version": Entry("omnigraph.cli.version", "Print the versions of OmniGraph and its parts."),
+    "version": Entry(
+        "omnigraph.cli.commands.version", "Print the versions of OmniGraph and its parts."
+    ),
 }
 
 
@@ -267,7 +275,7 @@ def run(arguments: Sequence[str]) -> int:
         from typer._completion_classes import completion_init
 
         completion_init()  # a shell is asking which words may come next
-    with invocation.running():
+    with callstate.running():
         return _run(arguments, as_json=wants_json(arguments))
 
 

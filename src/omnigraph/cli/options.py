@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from omnigraph.cli import suggesting
+from omnigraph.cli import suggestions
 from omnigraph.cli.bundles import Bundle
 from omnigraph.errors import InvalidArgumentError
 
@@ -22,7 +22,7 @@ Store = Annotated[
         metavar="GRAPH",
         help="The graph: a path, file://, s3://, or a name from your configuration.",
         show_default=False,
-        autocompletion=suggesting.stores,
+        autocompletion=suggestions.stores,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -32,7 +32,7 @@ BranchOption = Annotated[
         "--branch",
         metavar="NAME",
         help="Branch to work on.",
-        autocompletion=suggesting.branches,
+        autocompletion=suggestions.branches,
     ),
 ]
 Start = Annotated[
@@ -41,7 +41,7 @@ Start = Annotated[
         "--from",
         metavar="BRANCH",
         help="Begin the branch there, if it does not exist.",
-        autocompletion=suggesting.branches,
+        autocompletion=suggestions.branches,
     ),
 ]
 Types = Annotated[
@@ -50,7 +50,7 @@ Types = Annotated[
         "--type",
         metavar="TYPE",
         help="Only this type; repeatable.",
-        autocompletion=suggesting.types,
+        autocompletion=suggestions.types,
     ),
 ]
 Actor = Annotated[
@@ -85,7 +85,7 @@ class State(Bundle):
     ] = None
     tag: Annotated[
         str | None,
-        typer.Option("--tag", metavar="NAME", help="Tag.", autocompletion=suggesting.tags),
+        typer.Option("--tag", metavar="NAME", help="Tag.", autocompletion=suggestions.tags),
     ] = None
 
     def chosen(self) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from omnigraph.cli import progress
+from omnigraph.cli import progressline
 from omnigraph.cli.bundles import Bundle
 from omnigraph.cli.terminal import echo, note
 from omnigraph.progress import Progress as Moment
 
 if TYPE_CHECKING:
-    from omnigraph.engines.spark.progress import ProgressEvent
+    from omnigraph.engines.spark.jobevents import ProgressEvent
     from omnigraph.engines.spark.settings import SparkSettings
 
 Master = Annotated[
@@ -112,7 +112,7 @@ def heard(form: str, engine: str = "spark") -> Iterator[None]:
     if engine != "spark" or form != "json":
         yield
         return
-    from omnigraph.engines.spark.observing import hearing
+    from omnigraph.engines.spark.jobprogress import hearing
 
     with hearing(_print_json):
         yield
@@ -127,4 +127,4 @@ def _show(event: ProgressEvent) -> None:
     done, total = event.tasks_done, event.tasks
     if event.bytes is not None and event.bytes_total:
         done, total = event.bytes, event.bytes_total
-    progress.hear(Moment(event.stage, done, total, event.rows, event.bytes))
+    progressline.hear(Moment(event.stage, done, total, event.rows, event.bytes))

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.main import get_command
 
-from omnigraph.cli import interrupt, invocation, progress, suggesting
-from omnigraph.cli.formats import Format
-from omnigraph.cli.values import Quick
+from omnigraph.cli import callstate, interrupt, progressline, suggestions
+from omnigraph.cli.optionvalues import Quick
+from omnigraph.cli.rowformats import Format
 from omnigraph.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
+    from omnigraph.config.addresses import Scope
     from omnigraph.config.operator import OperatorConfig
-    from omnigraph.config.scope import Scope
     from omnigraph.graph import Graph
 
 LEFT_OUT = "\0"  # no argument can be this
@@ -42,7 +42,7 @@ def _shared(
             "--uri",
             metavar="GRAPH",
             help="The graph's address or name.",
-            autocompletion=suggesting.stores,
+            autocompletion=suggestions.stores,
         ),
     ] = None,
     profile: Annotated[
@@ -50,7 +50,7 @@ def _shared(
         typer.Option(
             metavar="NAME",
             help="A profile of ~/.omnigraph/config.yaml.",
-            autocompletion=suggesting.profiles,
+            autocompletion=suggestions.profiles,
         ),
     ] = None,
     server: Annotated[
@@ -135,14 +135,14 @@ class Targeted(Quick):
         quiet = bool(ctx.params.pop("quiet", False))
         durability = ctx.params.pop("durability", None)
         as_json = bool(ctx.params.get("as_json"))
-        call = invocation.Invocation(
+        call = callstate.Invocation(
             ctx.command_path, said, self._first_word(ctx), quiet, as_json, self._format, durability
         )
-        invocation.begin(call)
+        callstate.begin(call)
         if not self.shows_progress:
             return super().invoke(ctx)
         try:
-            with progress.shown(ctx.info_name, quiet=quiet):
+            with progressline.shown(ctx.info_name, quiet=quiet):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             interrupt.tell()
@@ -193,7 +193,7 @@ def operator() -> OperatorConfig:
     from omnigraph.cli.terminal import note
     from omnigraph.config.operator import read_config
 
-    call = invocation.current()
+    call = callstate.current()
     if call.config is None:
         call.config = read_config()
         for warning in call.config.warnings:
@@ -203,9 +203,9 @@ def operator() -> OperatorConfig:
 
 def scope_of(graph: str | None) -> Scope:
     """The graph that a command is about."""
-    from omnigraph.config.scope import Address, resolve_scope
+    from omnigraph.config.addresses import Address, resolve_scope
 
-    call = invocation.current()
+    call = callstate.current()
     said = dict(call.options)
     said["graph"] = said.pop("graph_id", None)
     try:
@@ -232,7 +232,7 @@ def durability_named() -> str | None:
     default. None: what the graph says."""
     import os
 
-    said = invocation.current().durability
+    said = callstate.current().durability
     return said or os.environ.get("OMNIGRAPH_DURABILITY") or operator().defaults.durability
 
 
@@ -247,7 +247,7 @@ def open_graph(
 ) -> Graph:
     """The graph that a command works on. Opening it for writing recovers it first. `to`: another
     place that the command writes to."""
-    from omnigraph.cli import starting
+    from omnigraph.cli import startup
     from omnigraph.cli.terminal import note
 
     scope = scope_of(graph)
@@ -257,7 +257,7 @@ def open_graph(
     elif not read_only:
         tell_target(scope)
     if not spark:
-        starting.without_pandas()
+        startup.without_pandas()
     import omnigraph
 
     opened = omnigraph.open(
@@ -270,7 +270,7 @@ def open_graph(
     for loss in opened.losses:
         note(f"warning: {loss.message}")
     if not read_only:
-        invocation.current().writing = opened
+        callstate.current().writing = opened
     interrupt.check()
     return opened
 
@@ -295,12 +295,12 @@ def place_for(graph: str | None) -> str:
     """The address at which a command makes a new graph."""
     scope = scope_of(graph)
     tell_target(scope)
-    invocation.current().making = scope.store_uri()
+    callstate.current().making = scope.store_uri()
     return scope.store_uri()
 
 
 def _scope_at(address: str) -> Scope:
-    from omnigraph.config.scope import Address, resolve_scope
+    from omnigraph.config.addresses import Address, resolve_scope
 
     return resolve_scope(operator(), Address(uri=address))
 
@@ -309,7 +309,7 @@ def tell_target(scope: Scope) -> None:
     """Say what is about to be written to."""
     from omnigraph.cli.terminal import note
 
-    call = invocation.current()
+    call = callstate.current()
     if not call.as_json:
         origin = "" if scope.is_explicit else f", from {scope.origin}"
         place = "local" if scope.is_local else "remote"
@@ -323,12 +323,12 @@ def ask_consent(graph: str | None, what: str, *, yes: bool) -> None:
     scope = scope_of(graph)
     if scope.is_local or yes:
         return
-    if invocation.current().as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if callstate.current().as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InvalidArgumentError(
             f"{scope.address} is not local, and this would {what}.",
             hint="Add --yes if it is the one you mean.",
         )
-    with progress.paused():
+    with progressline.paused():
         if not typer.confirm(f"{scope.address} is not local: {what}?", err=True):
             echo("nothing was done", err=True)
             raise typer.Exit(interrupt.DECLINED)

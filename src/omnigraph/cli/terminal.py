@@ -12,7 +12,7 @@ from typing import BinaryIO, TextIO
 
 import typer
 
-from omnigraph.cli import invocation, progress
+from omnigraph.cli import callstate, progressline
 
 # What a piece of text is, and how it looks.
 _LOOKS = {"error": {"fg": "red", "bold": True}, "hint": {"fg": "cyan"}, "head": {"bold": True}}
@@ -20,7 +20,7 @@ _LOOKS = {"error": {"fg": "red", "bold": True}, "hint": {"fg": "cyan"}, "head": 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print data, or with `err` something that must be said."""
-    progress.clear()
+    progressline.clear()
     typer.echo(_printable(text, sys.stderr if err else sys.stdout), err=err, nl=nl)
 
 
@@ -34,13 +34,13 @@ def _printable(text: str, stream: TextIO) -> str:
 
 def note(text: str) -> None:
     """Say something on the side, unless nobody wants to hear it."""
-    if not invocation.current().quiet:
+    if not callstate.current().quiet:
         echo(text, err=True)
 
 
 def binary_output() -> BinaryIO:
     """Standard output for bytes."""
-    progress.clear()
+    progressline.clear()
     return sys.stdout.buffer
 
 

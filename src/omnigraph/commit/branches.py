@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from omnigraph import faults
-from omnigraph.commit.checks import refuse_other_graph
+from omnigraph.commit.preconditions import refuse_other_graph
 from omnigraph.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -28,8 +28,9 @@ from omnigraph.errors import (
     StorageError,
     StoragePreconditionError,
 )
-from omnigraph.history.decoding import decoding, read_fields, whole
-from omnigraph.history.log import Line, commit_at
+from omnigraph.history.decoder import decoding, read_fields, whole
+from omnigraph.history.log import BranchLog, commit_at
+from omnigraph.history.manifestrows import BranchState, Fork, encode_checkpoint, encode_state
 from omnigraph.history.refs import (
     MAIN,
     Branch,
@@ -40,7 +41,6 @@ from omnigraph.history.refs import (
     read_branch,
     renamed_away,
 )
-from omnigraph.history.rows import BranchState, Fork, encode_checkpoint, encode_state
 from omnigraph.model.texts import encode_object
 from omnigraph.model.ulid import new_ulid
 from omnigraph.storage.locks import LockToken, writer_lock
@@ -51,13 +51,13 @@ DELETED = "__deleted"
 log = logging.getLogger(__name__)
 
 
-def create_branch(root: GraphRoot, name: str, line: Line, sequence: int, actor: str) -> Branch:
+def create_branch(root: GraphRoot, name: str, line: BranchLog, sequence: int, actor: str) -> Branch:
     """Begin a branch at the commit of that sequence on a line."""
     check_name(name)
     return begin_branch(root, name, line, sequence, actor)
 
 
-def begin_branch(root: GraphRoot, name: str, line: Line, sequence: int, actor: str) -> Branch:
+def begin_branch(root: GraphRoot, name: str, line: BranchLog, sequence: int, actor: str) -> Branch:
     """The same with any name, also one that nobody sees."""
     _make_free(root, name, actor)
     faults.hit("branch.before_create")
@@ -115,7 +115,7 @@ def replace_branch(root: GraphRoot, name: str, by: Branch, head: str, actor: str
     """Let a name mean another branch from now on, which gives up its own name for it. Nothing
     happens unless the branch still stands at the commit `head`."""
     with _held(root, name, actor, "rebase branch") as (branch, token):
-        if Line(root, branch.id).state.head.id != head:
+        if BranchLog(root, branch.id).state.head.id != head:
             raise ConflictError(f"The branch {name!r} got commits while it was being rebased.")
         faults.hit("branch.before_replace")
         _forget_old_name(root, branch)
@@ -226,7 +226,7 @@ def _bury_quietly(root: GraphRoot, branch: Branch, actor: str) -> None:
         log.warning("the branch %s could not be noted as deleted: %s", branch.id, error)
 
 
-def _begin(root: GraphRoot, name: str, line: Line, sequence: int, actor: str) -> Branch:
+def _begin(root: GraphRoot, name: str, line: BranchLog, sequence: int, actor: str) -> Branch:
     commit = commit_at(line, sequence)
     tables = line.tables_after(sequence)
     fork = line.state.fork

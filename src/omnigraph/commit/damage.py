@@ -7,7 +7,8 @@ are there (`storage.wholeness`). Damage that the oldest kept state has too is no
 file was damaged later, and going back would not help, so it is reported and nothing else.
 
 Guarantees: reads only, takes no lock; the answer is the same however often it is asked.
-Deliberately absent: doing anything about it (`salvage`), and the decision when to look (`opening`).
+Deliberately absent: doing anything about it (`salvage`), and the decision when to look
+(`operations.lifecycle`).
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from omnigraph.commit import journal
 from omnigraph.commit.journal import Sidecar
 from omnigraph.errors import FormatError, OmniGraphError
 from omnigraph.history.catalogs import read_catalog, schema_path
+from omnigraph.history.manifestrows import BranchState, decode_state
 from omnigraph.history.refs import BRANCHES, MAIN, TAGS, decode_branch
-from omnigraph.history.rows import BranchState, decode_state
 from omnigraph.history.tornheads import branch_ids, has_torn_head
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.auditlog import DIRECTORY as AUDIT
-from omnigraph.storage.lines import line_path
 from omnigraph.storage.manifest import manifest_path
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.tableforks import line_path
 from omnigraph.storage.wholeness import (
     DAMAGE,
     dataset_versions,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from omnigraph.commit.journal import Sidecar, TableIntent
-from omnigraph.storage.landing import LineHead
+from omnigraph.storage.tablehead import LineHead
 
 
 class TableStatus(StrEnum):

@@ -17,8 +17,9 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from omnigraph import faults
-from omnigraph.commit import journal, keys
-from omnigraph.commit.checks import (
+from omnigraph.commit import idempotency, journal
+from omnigraph.commit.journal import Sidecar, TableIntent
+from omnigraph.commit.preconditions import (
     check_requirements,
     refuse_bad_texts,
     refuse_drift,
@@ -27,7 +28,6 @@ from omnigraph.commit.checks import (
     refuse_replacement,
     refuse_strangers,
 )
-from omnigraph.commit.journal import Sidecar, TableIntent
 from omnigraph.commit.publish import Claim, claim, number, publish
 from omnigraph.commit.recovery import heal
 from omnigraph.errors import (
@@ -40,12 +40,14 @@ from omnigraph.errors import (
     StorageError,
     StorageUnknownError,
 )
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import Branch, read_branch
 from omnigraph.model.commit import Commit, CommitKind, Proposal
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.model.ulid import new_ulid
-from omnigraph.storage.landing import (
+from omnigraph.storage.locks import LockToken, writer_lock
+from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.tablehead import (
     has_drifted,
     is_fresh,
     land,
@@ -53,8 +55,6 @@ from omnigraph.storage.landing import (
     later_ids,
     transaction_id,
 )
-from omnigraph.storage.locks import LockToken, writer_lock
-from omnigraph.storage.root import GraphRoot
 
 LOCK_TIMEOUT_MS = 30_000
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ def commit(
     faults.hit("commit.before_lock")
     with _locked(root, branch, proposal.actor, proposal.kind, lock_timeout_ms) as token:
         line = _entered(root, branch, token)
-        earlier = keys.earlier_outcome(line, proposal.idempotency_key)
+        earlier = idempotency.earlier_outcome(line, proposal.idempotency_key)
         return earlier or _admit(root, line, proposal, token)[0]
 
 
@@ -92,7 +92,7 @@ def commit_prepared(
     branch_name: str,
     actor: str,
     kind: CommitKind,
-    prepare: Callable[[Line], Proposal | None],
+    prepare: Callable[[BranchLog], Proposal | None],
     *,
     meanwhile: Callable[[], None] | None = None,
     settle: Callable[[Sequence[Commit] | None], None] | None = None,
@@ -118,7 +118,9 @@ def commit_prepared(
         return commits
 
 
-def _admit_new(root: GraphRoot, line: Line, proposal: Proposal, token: LockToken) -> list[Commit]:
+def _admit_new(
+    root: GraphRoot, line: BranchLog, proposal: Proposal, token: LockToken
+) -> list[Commit]:
     refuse_repeats(proposal)
     _refuse_used_keys(line, proposal)
     return _admit(root, line, proposal, token)
@@ -142,20 +144,20 @@ def _locked(
     )
 
 
-def _entered(root: GraphRoot, branch: Branch, token: LockToken) -> Line:
+def _entered(root: GraphRoot, branch: Branch, token: LockToken) -> BranchLog:
     """The branch as it stands now that we hold its lock."""
     faults.hit("commit.after_lock")
     refuse_gone(root, branch)
-    return heal(root, Line(root, branch.id), token)
+    return heal(root, BranchLog(root, branch.id), token)
 
 
-def _refuse_used_keys(line: Line, proposal: Proposal) -> None:
+def _refuse_used_keys(line: BranchLog, proposal: Proposal) -> None:
     used = [proposal.idempotency_key, *(one.idempotency_key for one in proposal.also)]
-    if any(keys.earlier_outcome(line, key) is not None for key in used):
+    if any(idempotency.earlier_outcome(line, key) is not None for key in used):
         raise ReadSetChangedError("The request has been carried out before.")
 
 
-def _admit(root: GraphRoot, line: Line, proposal: Proposal, token: LockToken) -> list[Commit]:
+def _admit(root: GraphRoot, line: BranchLog, proposal: Proposal, token: LockToken) -> list[Commit]:
     refuse_replacement(line, proposal)
     refuse_bad_texts(proposal)
     check_requirements(line, proposal)
@@ -163,11 +165,11 @@ def _admit(root: GraphRoot, line: Line, proposal: Proposal, token: LockToken) ->
     refuse_drift(root, proposal.staged, line.branch_id)
     planned = plan_commits(line, proposal)
     for one in planned:
-        keys.remember(root, line, one)
+        idempotency.remember(root, line, one)
     return _carry_out(root, line, proposal, planned, claim(line, token))
 
 
-def plan_commits(line: Line, proposal: Proposal) -> list[Commit]:
+def plan_commits(line: BranchLog, proposal: Proposal) -> list[Commit]:
     """A proposal's commits, each on top of the one before."""
     first = plan_commit(line, proposal)
     others = [
@@ -188,7 +190,7 @@ def plan_commits(line: Line, proposal: Proposal) -> list[Commit]:
     return number(line, [first, *others])
 
 
-def plan_commit(line: Line, proposal: Proposal) -> Commit:
+def plan_commit(line: BranchLog, proposal: Proposal) -> Commit:
     """The commit as it will be published if nothing else comes first."""
     head = line.state.head
     merged = (proposal.merged_parent,) if proposal.merged_parent else ()
@@ -219,7 +221,7 @@ def _changes(proposal: Proposal) -> tuple[TableVersion, ...]:
 
 
 def _carry_out(
-    root: GraphRoot, line: Line, proposal: Proposal, planned: Sequence[Commit], claimed: Claim
+    root: GraphRoot, line: BranchLog, proposal: Proposal, planned: Sequence[Commit], claimed: Claim
 ) -> list[Commit]:
     if not proposal.staged:
         return _publish(line, proposal, planned, claimed)
@@ -239,7 +241,7 @@ def _carry_out(
 
 
 def _publish(
-    line: Line, proposal: Proposal, planned: Sequence[Commit], claimed: Claim
+    line: BranchLog, proposal: Proposal, planned: Sequence[Commit], claimed: Claim
 ) -> list[Commit]:
     faults.hit("commit.before_publish")
     published = publish(line, planned, claimed, lambda now: check_requirements(now, proposal))

@@ -17,9 +17,9 @@ from omnigraph.errors import (
     InvalidArgumentError,
 )
 from omnigraph.history.catalogs import schema_path
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
+from omnigraph.history.manifestrows import BranchState, encode_state
 from omnigraph.history.refs import MAIN
-from omnigraph.history.rows import BranchState, encode_state
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.commit import Commit, CommitKind
 from omnigraph.model.schema_ir import to_json
@@ -58,7 +58,7 @@ def create_graph(root: GraphRoot, catalog: Catalog, source: str, actor: str) -> 
 
 def graph_exists(root: GraphRoot) -> bool:
     try:
-        Line(root, MAIN)
+        BranchLog(root, MAIN)
     except GraphNotFoundError:
         return False
     except DAMAGE:

@@ -18,8 +18,8 @@ from typing import Any
 
 from omnigraph import faults
 from omnigraph.errors import FormatError, StorageError
-from omnigraph.history.decoding import decoding, read_fields, text, text_or_none, texts, whole
-from omnigraph.history.rows import commit_from_json, commit_to_json
+from omnigraph.history.decoder import decoding, read_fields, text, text_or_none, texts, whole
+from omnigraph.history.manifestrows import commit_from_json, commit_to_json
 from omnigraph.model.commit import Commit
 from omnigraph.model.texts import encode_object
 from omnigraph.storage.root import GraphRoot

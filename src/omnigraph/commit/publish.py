@@ -24,8 +24,8 @@ from omnigraph.errors import (
     StorageTransientError,
     StorageUnknownError,
 )
-from omnigraph.history.log import Line
-from omnigraph.history.rows import advance, encode_state
+from omnigraph.history.log import BranchLog
+from omnigraph.history.manifestrows import advance, encode_state
 from omnigraph.model.commit import Commit
 from omnigraph.storage.locks import LockToken
 from omnigraph.storage.manifest import manifest_path
@@ -44,17 +44,17 @@ class Claim:
     fence: int
 
 
-def claim(line: Line, token: LockToken) -> Claim:
+def claim(line: BranchLog, token: LockToken) -> Claim:
     # A graph that was copied without its locks counts tokens from one again; the fence that it
     # brought along still holds.
     return Claim(token, max(token.token, line.state.fence))
 
 
 def publish(
-    line: Line,
+    line: BranchLog,
     commits: Sequence[Commit],
     claimed: Claim,
-    recheck: Callable[[Line], None],
+    recheck: Callable[[BranchLog], None],
 ) -> list[Commit]:
     """Make `commits` the newest of the line; returns them as they were published.
 
@@ -67,10 +67,10 @@ def publish(
 
 
 def _publish(
-    line: Line,
+    line: BranchLog,
     commits: Sequence[Commit],
     claimed: Claim,
-    recheck: Callable[[Line], None],
+    recheck: Callable[[BranchLog], None],
 ) -> list[Commit]:
     begun_on = line
     for attempt in range(1, PUBLISH_ATTEMPTS + 1):
@@ -97,7 +97,7 @@ def _publish(
     )
 
 
-def _force_published(line: Line, commits: Sequence[Commit]) -> None:
+def _force_published(line: BranchLog, commits: Sequence[Commit]) -> None:
     try:
         line.root.force(manifest_path(line.branch_id))
     except DurabilityError as error:
@@ -109,7 +109,7 @@ def _force_published(line: Line, commits: Sequence[Commit]) -> None:
         ) from error
 
 
-def number(line: Line, commits: Sequence[Commit]) -> list[Commit]:
+def number(line: BranchLog, commits: Sequence[Commit]) -> list[Commit]:
     """Put commits on top of the line's head: sequence, first parent and least time follow from
     it."""
     numbered: list[Commit] = []
@@ -125,7 +125,7 @@ def number(line: Line, commits: Sequence[Commit]) -> list[Commit]:
     return numbered
 
 
-def _refuse_stale(line: Line, claimed: Claim) -> None:
+def _refuse_stale(line: BranchLog, claimed: Claim) -> None:
     if claimed.fence < line.state.fence:
         raise ReadSetChangedError(
             "Another writer took over the branch while this one was paused; nothing was published.",
@@ -134,22 +134,22 @@ def _refuse_stale(line: Line, claimed: Claim) -> None:
         )
 
 
-def _refuse_replacement(begun_on: Line, line: Line) -> None:
+def _refuse_replacement(begun_on: BranchLog, line: BranchLog) -> None:
     if begun_on.image.incarnation != line.image.incarnation:
         raise GraphReplacedError(
             f"The graph at {line.root.uri} was replaced while a commit was published."
         )
 
 
-def _look_again(line: Line, commits: Sequence[Commit], error: Exception) -> Line:
+def _look_again(line: BranchLog, commits: Sequence[Commit], error: Exception) -> BranchLog:
     """The line as it is after a publish that seems to have failed."""
     try:
-        return Line(line.root, line.branch_id)
+        return BranchLog(line.root, line.branch_id)
     except StorageError as unreadable:
         raise _unknown(commits) from (error if isinstance(error, StorageError) else unreadable)
 
 
-def _published(line: Line, commits: Sequence[Commit]) -> list[Commit] | None:
+def _published(line: BranchLog, commits: Sequence[Commit]) -> list[Commit] | None:
     """The commits as the line holds them, or None when it does not."""
     wanted = {commit.id for commit in commits}
     oldest = commits[0].sequence

@@ -33,19 +33,19 @@ from omnigraph.errors import (
     RecoveryRequiredError,
     StorageError,
 )
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import list_branches
 from omnigraph.model.commit import RECOVERY_ACTOR, Commit, CommitKind
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.model.ulid import new_ulid
-from omnigraph.storage.landing import observe, restore
 from omnigraph.storage.locks import LockToken, writer_lock
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.tablehead import observe, restore
 
 log = logging.getLogger(__name__)
 
 
-def heal(root: GraphRoot, line: Line, token: LockToken) -> Line:
+def heal(root: GraphRoot, line: BranchLog, token: LockToken) -> BranchLog:
     """Finish what waits on this branch, if it can be finished going forward.
 
     Returns the line as it is afterwards. The caller holds the branch's lock.
@@ -53,7 +53,7 @@ def heal(root: GraphRoot, line: Line, token: LockToken) -> Line:
     for sidecar in list(journal.pending(root)):
         if sidecar.branch_id == line.branch_id:
             _recover(root, line, token, sidecar, may_roll_back=False)
-            line = Line(root, line.branch_id)
+            line = BranchLog(root, line.branch_id)
     return line
 
 
@@ -68,7 +68,7 @@ def refresh(root: GraphRoot, branch_id: str, *, lock_timeout_ms: int = 30_000) -
         operation="recovery",
         timeout_ms=lock_timeout_ms,
     ) as token:
-        heal(root, Line(root, branch_id), token)
+        heal(root, BranchLog(root, branch_id), token)
 
 
 def sweep(root: GraphRoot, *, lock_timeout_ms: int = 30_000) -> list[Outcome]:
@@ -120,11 +120,11 @@ def _sweep_one(root: GraphRoot, token: LockToken, sidecar: Sidecar) -> Outcome:
         statuses = tuple(TableStatus.UNTOUCHED for _ in sidecar.tables)
         _close(root, sidecar, Decision(Outcome.BRANCH_GONE, statuses), None)
         return Outcome.BRANCH_GONE
-    return _recover(root, Line(root, sidecar.branch_id), token, sidecar, may_roll_back=True)
+    return _recover(root, BranchLog(root, sidecar.branch_id), token, sidecar, may_roll_back=True)
 
 
 def _recover(
-    root: GraphRoot, line: Line, token: LockToken, sidecar: Sidecar, *, may_roll_back: bool
+    root: GraphRoot, line: BranchLog, token: LockToken, sidecar: Sidecar, *, may_roll_back: bool
 ) -> Outcome:
     settled_by = _settling_commit(line, sidecar)
     heads = [
@@ -146,7 +146,7 @@ def _recover(
 
 
 def _settle(
-    root: GraphRoot, line: Line, token: LockToken, sidecar: Sidecar, decision: Decision
+    root: GraphRoot, line: BranchLog, token: LockToken, sidecar: Sidecar, decision: Decision
 ) -> str:
     """Publish what was decided; returns the id of the commit that does it."""
     if decision.outcome is Outcome.ROLLED_FORWARD:
@@ -159,7 +159,7 @@ def _settle(
     return published[-1].id
 
 
-def _settling_commit(line: Line, sidecar: Sidecar) -> str | None:
+def _settling_commit(line: BranchLog, sidecar: Sidecar) -> str | None:
     """The commit by which the branch's history already accounts for this sidecar."""
     first, last = sidecar.commits[0], sidecar.commits[-1]
     for commit in line.own_commits(line.state.head.sequence, first.sequence):
@@ -177,7 +177,7 @@ def _roll_forward(sidecar: Sidecar) -> list[Commit]:
     ]
 
 
-def _roll_back(root: GraphRoot, line: Line, sidecar: Sidecar, decision: Decision) -> Commit:
+def _roll_back(root: GraphRoot, line: BranchLog, sidecar: Sidecar, decision: Decision) -> Commit:
     """Put moved tables back; returns the commit that pins them there."""
     first = sidecar.commits[0]
     return Commit(
@@ -196,7 +196,7 @@ def _roll_back(root: GraphRoot, line: Line, sidecar: Sidecar, decision: Decision
 
 
 def _restore_tables(
-    root: GraphRoot, line: Line, sidecar: Sidecar, decision: Decision
+    root: GraphRoot, line: BranchLog, sidecar: Sidecar, decision: Decision
 ) -> Iterator[TableVersion]:
     for table in decision.restores(sidecar, fence=root.location.scheme == "s3"):
         pinned = line.state.tables.get(table.table_id)
@@ -229,7 +229,7 @@ def _close(root: GraphRoot, sidecar: Sidecar, decision: Decision, commit_id: str
         log.warning("the recovery record %s could not be deleted: %s", sidecar.id, error)
 
 
-def _refuse_any_change(line: Line) -> None:
+def _refuse_any_change(line: BranchLog) -> None:
     raise ConflictError(f"The branch {line.branch_id} moved while it was being recovered.")
 
 

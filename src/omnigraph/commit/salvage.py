@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from omnigraph.commit import audit, journal, keys
+from omnigraph.commit import audit, idempotency, journal
 from omnigraph.commit.damage import (
     Loss,
     Survey,
@@ -31,17 +31,17 @@ from omnigraph.commit.damage import (
 )
 from omnigraph.commit.journal import Sidecar
 from omnigraph.errors import LockTimeoutError, OmniGraphError, StoragePermanentError
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import MAIN, branch_path, readable_branches
 from omnigraph.model.commit import RECOVERY_ACTOR
 from omnigraph.model.ulid import new_ulid
 from omnigraph.storage.auditlog import DIRECTORY as AUDIT
-from omnigraph.storage.lines import line_path
 from omnigraph.storage.locks import writer_lock
 from omnigraph.storage.manifest import DIRECTORY as MANIFESTS
 from omnigraph.storage.manifest import manifest_path
-from omnigraph.storage.reading import forget_tables
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.table import forget_tables
+from omnigraph.storage.tableforks import line_path
 from omnigraph.storage.wholeness import (
     dataset_versions,
     hint_file,
@@ -148,7 +148,7 @@ def _salvage_objects(root: GraphRoot, id: str, found: Survey) -> None:
         return
     _record(root, f"{id}-objects", "", None, found.objects)
     set_aside(root, id, found.objects)
-    if any(path.startswith(keys.DIRECTORY) for path in found.objects):
+    if any(path.startswith(idempotency.DIRECTORY) for path in found.objects):
         restore_keys(root)
 
 
@@ -160,9 +160,9 @@ def restore_keys(root: GraphRoot) -> int:
         with _held(root, branch.id) as held:
             if not held:
                 continue
-            line = Line(root, branch.id)
-            for commit, _ in list(keys.faulty_records(line, branch)):
-                keys.remember(root, line, commit)
+            line = BranchLog(root, branch.id)
+            for commit, _ in list(idempotency.faulty_records(line, branch)):
+                idempotency.remember(root, line, commit)
                 restored += 1
     if restored:
         root.medium.force_all()

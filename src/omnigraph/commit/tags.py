@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 
-from omnigraph.commit.checks import refuse_other_graph
+from omnigraph.commit.preconditions import refuse_other_graph
 from omnigraph.errors import AlreadyExistsError, StoragePreconditionError
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import Tag, check_name, read_tag, tag_path
 from omnigraph.model.commit import Commit
 from omnigraph.model.texts import check_text
@@ -18,7 +18,7 @@ from omnigraph.storage.root import GraphRoot
 
 
 def create_tag(
-    root: GraphRoot, name: str, line: Line, commit: Commit, actor: str, message: str = ""
+    root: GraphRoot, name: str, line: BranchLog, commit: Commit, actor: str, message: str = ""
 ) -> Tag:
     check_name(name, "tag")
     check_text(message, "message of the tag")

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from omnigraph import logs
-from omnigraph.embedding.backend import Backend, Role
+from omnigraph.embedding.answers import Vectors, unit_vectors
 from omnigraph.embedding.config import EmbeddingConfig, Provider
 from omnigraph.embedding.gemini import GeminiBackend
 from omnigraph.embedding.local import LocalBackend
 from omnigraph.embedding.mock import MockBackend
 from omnigraph.embedding.openai import OpenAiBackend
+from omnigraph.embedding.provider import Backend, Role
 from omnigraph.embedding.retry import Deadline, Retry
-from omnigraph.embedding.vectors import Vectors, unit_vectors
 from omnigraph.errors import EmbeddingError, InvalidArgumentError
 
 log = logs.logger(__name__)

@@ -1,6 +1,6 @@
 """Embeddings from Google's Gemini API, which tells queries and documents apart.
 
-Guarantees: as `backend` says.
+Guarantees: as `provider` says.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from omnigraph.embedding.backend import Role
 from omnigraph.embedding.config import EmbeddingConfig
 from omnigraph.embedding.http import JsonEndpoint
+from omnigraph.embedding.provider import Role
 from omnigraph.embedding.retry import Deadline
 from omnigraph.errors import EmbeddingError
 

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from omnigraph.embedding.backend import Role
 from omnigraph.embedding.bert import BertEncoder
 from omnigraph.embedding.config import EmbeddingConfig
+from omnigraph.embedding.provider import Role
 from omnigraph.embedding.retry import Deadline
 from omnigraph.errors import EmbeddingError
 

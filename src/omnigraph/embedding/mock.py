@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omnigraph.embedding.backend import Role
+from omnigraph.embedding.provider import Role
 from omnigraph.embedding.retry import Deadline
 
 _WORD = re.compile(r"\w+")

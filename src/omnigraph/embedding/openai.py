@@ -1,6 +1,6 @@
 """Embeddings from a server that speaks as OpenAI's does: OpenRouter, OpenAI, vLLM, Ollama …
 
-Guarantees: as `backend` says. Vectors come back in the order of the texts, whatever the order of
+Guarantees: as `provider` says. Vectors come back in the order of the texts, whatever the order of
 the answer.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from omnigraph.embedding.backend import Role
 from omnigraph.embedding.config import EmbeddingConfig
 from omnigraph.embedding.http import JsonEndpoint
+from omnigraph.embedding.provider import Role
 from omnigraph.embedding.retry import Deadline
 from omnigraph.errors import EmbeddingError
 

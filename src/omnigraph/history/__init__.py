@@ -1,7 +1,7 @@
 """Reading what was committed: manifests, snapshots, branches, tags, the log.
 
-What it does: turns manifest rows into values (`rows`), names into branches (`refs`, `branches`) and
-targets into snapshots (`resolve`), and walks the commits (`log`).
+What it does: turns manifest rows into values (`manifestrows`), names into branches (`refs`,
+`branchlist`) and targets into snapshots (`resolve`), and walks the commits (`log`).
 Guarantees: reads only, takes no lock; what it returns is one consistent state.
 Deliberately absent: every write. Only `commit` moves a branch.
 """

@@ -10,7 +10,7 @@ import json
 from functools import lru_cache
 
 from omnigraph.errors import InvariantViolationError
-from omnigraph.history.decoding import decoding
+from omnigraph.history.decoder import decoding
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.schema_ir import from_json
 from omnigraph.storage.root import GraphRoot

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.history.ancestry import Place, parent_of
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.model.commit import Commit
 from omnigraph.storage.root import GraphRoot
 
@@ -47,7 +47,7 @@ def change_of(root: GraphRoot, place: Place) -> CommitChange:
     return CommitChange(place.commit, before, Place(members[-1], place.line), own)
 
 
-def _members(line: Line, commit: Commit, group: Mapping[str, Any]) -> list[Commit]:
+def _members(line: BranchLog, commit: Commit, group: Mapping[str, Any]) -> list[Commit]:
     first = commit.sequence - int(group["place"])
     last = first + int(group["size"]) - 1
     return list(line.own_commits(last, first))[::-1]

@@ -19,7 +19,7 @@ from omnigraph.errors import InvalidDataError
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN, EdgeType, NodeType, TableKind
 from omnigraph.model.equality import same_columns
 from omnigraph.model.types import Kind
-from omnigraph.storage.deltas import ROW_ADDRESS, ROW_ID
+from omnigraph.storage.versiondiff import ROW_ADDRESS, ROW_ID
 
 TableType = NodeType | EdgeType
 

@@ -23,7 +23,7 @@ from omnigraph.errors import (
     InvariantViolationError,
     StorageNotFoundError,
 )
-from omnigraph.history.rows import (
+from omnigraph.history.manifestrows import (
     CHECKPOINT,
     COMMIT,
     TAIL_COMMITS,
@@ -46,7 +46,7 @@ _PAGE = 4 * TAIL_COMMITS
 _PAGE_LIMIT = 64 * _PAGE
 
 
-class Line:
+class BranchLog:
     """One branch's manifest at one moment: its state and a way into its history."""
 
     def __init__(self, root: GraphRoot, branch_id: str) -> None:
@@ -63,8 +63,8 @@ class Line:
         """The sequence from which on commits are this branch's own."""
         return self.state.fork.sequence + 1 if self.state.fork else 1
 
-    def parent(self) -> Line | None:
-        return Line(self.root, self.state.fork.branch_id) if self.state.fork else None
+    def parent(self) -> BranchLog | None:
+        return BranchLog(self.root, self.state.fork.branch_id) if self.state.fork else None
 
     def own_commits(
         self, newest: int, oldest: int = 0, chosen: pc.Expression | None = None
@@ -147,7 +147,7 @@ class Line:
         except StorageNotFoundError:
             # Publishers have since joined our segments and trimmed the files that held them. All
             # rows are in the newest manifest, among later ones.
-            newer = Line(self.root, self.branch_id).image
+            newer = BranchLog(self.root, self.branch_id).image
             end = self.state.recent[0].sequence
             return [row for row in newer.history(filter, within) if _sequence(row) < end]
 
@@ -156,9 +156,9 @@ def _touched(commit: Commit) -> set[int]:
     return {*commit.dropped, *(version.table_id for version in commit.changes)}
 
 
-def lines(root: GraphRoot, branch_id: str) -> Iterator[tuple[Line, int]]:
+def lines(root: GraphRoot, branch_id: str) -> Iterator[tuple[BranchLog, int]]:
     """The branch's line and those it grew from, each with the newest sequence that counts."""
-    line: Line | None = Line(root, branch_id)
+    line: BranchLog | None = BranchLog(root, branch_id)
     assert line is not None
     newest = line.state.head.sequence
     while line is not None:
@@ -191,7 +191,7 @@ def filtered(
                 yield commit
 
 
-def line_of(root: GraphRoot, branch_id: str, sequence: int) -> Line:
+def line_of(root: GraphRoot, branch_id: str, sequence: int) -> BranchLog:
     """The line on which the branch's commit of that sequence was made."""
     for line, newest in lines(root, branch_id):
         if line.first_own <= sequence <= newest:
@@ -199,14 +199,14 @@ def line_of(root: GraphRoot, branch_id: str, sequence: int) -> Line:
     raise CommitNotFoundError(f"The branch has no version {sequence}.", version=sequence)
 
 
-def commit_at(line: Line, sequence: int) -> Commit:
+def commit_at(line: BranchLog, sequence: int) -> Commit:
     commit = line.commit(sequence)
     if commit is None:
         raise CommitNotFoundError(f"The branch has no version {sequence}.", version=sequence)
     return commit
 
 
-def find_by_prefix(line: Line, prefix: str) -> list[Commit]:
+def find_by_prefix(line: BranchLog, prefix: str) -> list[Commit]:
     """Own commits whose id begins with `prefix`."""
     low, high = prefix, prefix + "\uffff"
     sealed = line.sealed(
@@ -218,7 +218,7 @@ def find_by_prefix(line: Line, prefix: str) -> list[Commit]:
     return [commit for commit in commits if commit.sequence >= line.first_own]
 
 
-def find_before(line: Line, newest: int, created_at_us: int) -> Commit | None:
+def find_before(line: BranchLog, newest: int, created_at_us: int) -> Commit | None:
     """The newest own commit, no later than sequence `newest`, made at or before that time."""
     for commit in reversed(line.state.recent):
         if line.first_own <= commit.sequence <= newest and commit.created_at_us <= created_at_us:

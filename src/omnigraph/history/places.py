@@ -1,7 +1,7 @@
 """A commit together with where it is stored, and its parents.
 
 A commit is stored in the manifest of the branch that it was made on. When that branch was merged,
-deleted and reclaimed, the commit is still in the record of the merge (`merged`).
+deleted and reclaimed, the commit is still in the record of the merge (`mergelog`).
 
 Guarantees: a parent that is returned has the id that its child names. A parent is None if neither
 a manifest nor the record at hand holds it; the commit graph then has another way to it (see
@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from omnigraph.errors import CommitNotFoundError, GraphNotFoundError
 from omnigraph.history.catalogs import read_catalog
-from omnigraph.history.log import Line, commit_at, labelled
-from omnigraph.history.merged import MergedRecord, read_record
-from omnigraph.history.rows import whole_commit
+from omnigraph.history.log import BranchLog, commit_at, labelled
+from omnigraph.history.manifestrows import whole_commit
+from omnigraph.history.mergelog import MergedRecord, read_record
 from omnigraph.model.commit import Commit
 from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.storage.root import GraphRoot
@@ -34,7 +34,7 @@ class Place:
     record of a merge, in which it has the number `index`."""
 
     commit: Commit
-    line: Line | None
+    line: BranchLog | None
     record: MergedRecord | None = None
     index: int = 0
 
@@ -52,7 +52,7 @@ class Place:
         return Snapshot(root.uri, branch, commit.id, commit.sequence, catalog, tables, incarnation)
 
 
-def head_of(line: Line) -> Place:
+def head_of(line: BranchLog) -> Place:
     return Place(line.state.head, line)
 
 
@@ -61,10 +61,10 @@ class Places:
 
     def __init__(self, root: GraphRoot) -> None:
         self._root = root
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[str, BranchLog] = {}
         self._commits: dict[str, dict[int, Commit]] = {}
 
-    def add(self, line: Line) -> None:
+    def add(self, line: BranchLog) -> None:
         """Use this image of a branch's manifest, not a newer one."""
         self._lines.setdefault(line.branch_id, line)
 
@@ -86,14 +86,14 @@ class Places:
             return Place(record.commits[place.index - 1], None, record, place.index - 1)
         return self._find(record.base_branch_id, record.base_sequence)
 
-    def at(self, line: Line, sequence: int) -> Place:
+    def at(self, line: BranchLog, sequence: int) -> Place:
         """The commit of that sequence on the chain of first parents that ends in a line."""
         while line.state.fork is not None and sequence <= line.state.fork.sequence:
             line = self._line(line.state.fork.branch_id)
         head = line.state.head
         return Place(head if head.sequence == sequence else self._commit(line, sequence), line)
 
-    def _commit(self, line: Line, sequence: int) -> Commit:
+    def _commit(self, line: BranchLog, sequence: int) -> Commit:
         """A commit of a line. Neighbours are read along with it: most walks go on to them."""
         page = self._commits.setdefault(line.branch_id, {})
         if not page:  # the newest commits are in the manifest that was read already
@@ -135,7 +135,7 @@ class Places:
             return False
         return True
 
-    def _line(self, branch_id: str) -> Line:
+    def _line(self, branch_id: str) -> BranchLog:
         if branch_id not in self._lines:
-            self._lines[branch_id] = Line(self._root, branch_id)
+            self._lines[branch_id] = BranchLog(self._root, branch_id)
         return self._lines[branch_id]

@@ -23,7 +23,7 @@ from omnigraph.errors import (
     InvariantViolationError,
     TagNotFoundError,
 )
-from omnigraph.history.decoding import (
+from omnigraph.history.decoder import (
     decoding,
     read_fields,
     shown,

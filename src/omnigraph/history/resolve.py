@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from omnigraph.arguments import checked
 from omnigraph.errors import CommitNotFoundError, HistoryReclaimedError, InvalidArgumentError
 from omnigraph.history.catalogs import read_catalog
-from omnigraph.history.log import Line, commit_at, find_before, find_by_prefix, line_of, lines
-from omnigraph.history.merged import find_merged
+from omnigraph.history.log import BranchLog, commit_at, find_before, find_by_prefix, line_of, lines
+from omnigraph.history.manifestrows import whole_commit
+from omnigraph.history.mergelog import find_merged
 from omnigraph.history.refs import (
     MAIN,
     list_tags,
@@ -21,7 +22,6 @@ from omnigraph.history.refs import (
     read_tag,
     readable_branches,
 )
-from omnigraph.history.rows import whole_commit
 from omnigraph.model.commit import Commit
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.texts import check_line
@@ -51,7 +51,7 @@ def resolve(root: GraphRoot, target: Target | None = None) -> Snapshot:
         )
     if target.tag is not None:
         tag = read_tag(root, target.tag)
-        return _at(root, target.branch, Line(root, tag.branch_id), tag.sequence)
+        return _at(root, target.branch, BranchLog(root, tag.branch_id), tag.sequence)
     if target.commit is not None:
         line, commit = find_commit(root, target.commit, target.branch)
         return _at(root, target.branch, line, commit.sequence)
@@ -62,23 +62,23 @@ def resolve(root: GraphRoot, target: Target | None = None) -> Snapshot:
     if target.timestamp_us is not None:
         line, commit = _find_by_time(root, branch_id, target.timestamp_us)
         return _at(root, target.branch, line, commit.sequence)
-    return head_snapshot(root, target.branch, Line(root, branch_id))
+    return head_snapshot(root, target.branch, BranchLog(root, branch_id))
 
 
-def head_snapshot(root: GraphRoot, branch: str, line: Line) -> Snapshot:
+def head_snapshot(root: GraphRoot, branch: str, line: BranchLog) -> Snapshot:
     head = line.state.head
     catalog = read_catalog(root, head.schema_hash)
     tables, incarnation = line.state.tables, line.image.incarnation
     return Snapshot(root.uri, branch, head.id, head.sequence, catalog, tables, incarnation)
 
 
-def find_commit(root: GraphRoot, prefix: str, branch: str = MAIN) -> tuple[Line, Commit]:
+def find_commit(root: GraphRoot, prefix: str, branch: str = MAIN) -> tuple[BranchLog, Commit]:
     """The commit with that id or unique prefix, looked for on `branch` first, then everywhere."""
     word, prefix = prefix, check_line(prefix, "commit id").strip().upper()
     if len(prefix) < MIN_PREFIX:
         _refuse_tag(root, word)
         raise InvalidArgumentError(f"A commit prefix needs at least {MIN_PREFIX} characters.")
-    found: dict[str, tuple[Line, Commit]] = {}
+    found: dict[str, tuple[BranchLog, Commit]] = {}
     seen: set[str] = set()
     for branch_id in _search_order(root, branch):
         for line, _newest in lines(root, branch_id):
@@ -133,7 +133,7 @@ def _search_order(root: GraphRoot, branch: str) -> list[str]:
     return [first, *(other for other in others if other != first)]
 
 
-def _find_by_time(root: GraphRoot, branch_id: str, timestamp_us: int) -> tuple[Line, Commit]:
+def _find_by_time(root: GraphRoot, branch_id: str, timestamp_us: int) -> tuple[BranchLog, Commit]:
     for line, newest in lines(root, branch_id):
         commit = find_before(line, newest, timestamp_us)
         if commit is not None:
@@ -141,7 +141,7 @@ def _find_by_time(root: GraphRoot, branch_id: str, timestamp_us: int) -> tuple[L
     raise CommitNotFoundError("The graph is younger than the given time.")
 
 
-def _at(root: GraphRoot, branch: str, line: Line, sequence: int) -> Snapshot:
+def _at(root: GraphRoot, branch: str, line: BranchLog, sequence: int) -> Snapshot:
     if sequence == line.state.head.sequence:
         return head_snapshot(root, branch, line)
     commit = whole_commit(commit_at(line, sequence))

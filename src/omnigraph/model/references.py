@@ -9,8 +9,8 @@ whatever its mark.
 
 Guarantees: no bytes from outside have a valid proof of an address that this process did not read
 from a table; whatever comes in from outside with either mark counts as given.
-Deliberately absent: which addresses are allowed (`storage.allowing`), and where that is checked
-(`storage.schemas`).
+Deliberately absent: which addresses are allowed (`storage.blobpolicy`), and where that is checked
+(`storage.tableschema`).
 """
 
 from __future__ import annotations

@@ -20,18 +20,18 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.history.refs import MAIN
+from omnigraph.merges.resolutions import plain
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN, EdgeType, NodeType
 from omnigraph.model.change import EVERYTHING, ChangeFilter
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.temporal import python_rows
 from omnigraph.operations.changes import Baseline, baseline
 from omnigraph.operations.context import Context
-from omnigraph.operations.merging.resolutions import plain
-from omnigraph.plan.checks import logical_schema
+from omnigraph.rows.checks import logical_schema
 from omnigraph.storage.failures import translated
 from omnigraph.storage.inputs import output_address
-from omnigraph.storage.reading import open_table
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.table import open_table
 
 _BATCH = 4096
 

@@ -19,8 +19,8 @@ from itertools import islice
 
 from omnigraph.errors import ChangeFeedGapError, InvalidArgumentError
 from omnigraph.history.ancestry import Place, head_of, is_first_parent_ancestor
-from omnigraph.history.feed import changes_schema, commit_changes, commits_between, graph_id
-from omnigraph.history.log import Line
+from omnigraph.history.commitfeed import changes_schema, commit_changes, commits_between, graph_id
+from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import MAIN, read_branch
 from omnigraph.history.resolve import find_commit, head_snapshot
 from omnigraph.model.catalog import TableKind
@@ -115,7 +115,7 @@ def poll(
 ) -> FeedPage:
     """One page of a branch's changes, from a start, a cursor or a page token on."""
     root = context.root
-    line = Line(root, read_branch(root, branch).id)
+    line = BranchLog(root, read_branch(root, branch).id)
     position = _position(context, line, branch, filter, start, cursor, page_token)
     head = line.state.head.sequence
     high = position.cut if position.cut is not None else head
@@ -138,7 +138,7 @@ def follow(
     """Whole blocks up to the branch's head, each with the cursor to go on from after it. A block
     is held in memory as a whole; use `poll` for commits that may be too large for that."""
     root = context.root
-    line = Line(root, read_branch(root, branch).id)
+    line = BranchLog(root, read_branch(root, branch).id)
     position = _position(context, line, branch, filter, start, cursor, None)
     head = line.state.head.sequence
     for place in commits_between(root, line.branch_id, position.sequence + 1, head):
@@ -153,7 +153,7 @@ def follow(
 def baseline(context: Context, branch: str = MAIN, filter: ChangeFilter = EVERYTHING) -> Baseline:
     """The branch's newest state and the cursor that belongs to it, captured together."""
     root = context.root
-    line = Line(root, read_branch(root, branch).id)
+    line = BranchLog(root, read_branch(root, branch).id)
     snapshot = head_snapshot(root, branch, line)
     position = _at_head(context, line, filter)
     return Baseline(snapshot, position.encode())
@@ -198,7 +198,7 @@ class _Reader:
 
 def _position(
     context: Context,
-    line: Line,
+    line: BranchLog,
     branch: str,
     wanted: ChangeFilter,
     start: str,
@@ -223,7 +223,9 @@ def _position(
 _WORDS = {"graph": "graph", "branch": "branch", "scope": "filter"}
 
 
-def _started(context: Context, line: Line, head: Position, branch: str, start: str) -> Position:
+def _started(
+    context: Context, line: BranchLog, head: Position, branch: str, start: str
+) -> Position:
     if start == NOW:
         return head
     if start == BEGINNING:
@@ -241,7 +243,7 @@ def _started(context: Context, line: Line, head: Position, branch: str, start: s
     return replace(head, sequence=commit.sequence, commit_id=commit.id)
 
 
-def _at_head(context: Context, line: Line, wanted: ChangeFilter) -> Position:
+def _at_head(context: Context, line: BranchLog, wanted: ChangeFilter) -> Position:
     head = line.state.head
     scope = scope_of(wanted)
     return Position(graph_id(context.root), line.branch_id, scope, head.sequence, head.id)

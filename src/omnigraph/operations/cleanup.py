@@ -4,9 +4,9 @@ Without `confirm` it only looks. With it, and in this order: versions of tables,
 that no state names any more, detached versions that maintenance left, manifests of branches that
 are gone, old versions of the others, and litter.
 
-Guarantees: what `retention` says is needed stays; commits stay in the log, and reading one whose
-data is gone says so (`HistoryReclaimedError`); a failure at one table does not keep the others
-from being cleaned, and a second run finishes what the first began.
+Guarantees: what `commit.retention` says is needed stays; commits stay in the log, and reading one
+whose data is gone says so (`HistoryReclaimedError`); a failure at one table does not keep the
+others from being cleaned, and a second run finishes what the first began.
 Deliberately absent: changing any table or any branch.
 """
 
@@ -19,23 +19,23 @@ from typing import Any
 
 from omnigraph import faults, progress
 from omnigraph.commit.branches import DELETED, was_deleted
-from omnigraph.commit.keys import DIRECTORY as KEYS
-from omnigraph.errors import ConflictError, StorageError, StorageNotFoundError
-from omnigraph.model.ulid import born_ms
-from omnigraph.operations.branching import HISTORY_LOCK
-from omnigraph.operations.context import Context
-from omnigraph.operations.litter import drop_litter, find_litter
-from omnigraph.operations.maintain import MAINTENANCE_LOCK
-from omnigraph.operations.retention import (
+from omnigraph.commit.garbage import drop_litter, find_litter
+from omnigraph.commit.idempotency import DIRECTORY as KEYS
+from omnigraph.commit.retention import (
     Needs,
     Policy,
     needs_of,
     published_lines,
     superfluous,
 )
+from omnigraph.errors import ConflictError, StorageError, StorageNotFoundError
+from omnigraph.model.ulid import born_ms
+from omnigraph.operations.branch import HISTORY_LOCK
+from omnigraph.operations.context import Context
+from omnigraph.operations.maintain import MAINTENANCE_LOCK
 from omnigraph.storage.detached import DETACHED_LOCK, detached_versions
 from omnigraph.storage.locks import drop_lock, writer_lock
-from omnigraph.storage.reclaiming import (
+from omnigraph.storage.reclamation import (
     Reclaimed,
     drop_fork,
     drop_manifest,

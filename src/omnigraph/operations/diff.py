@@ -11,16 +11,16 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from omnigraph import progress
+from omnigraph.engines.registry import EMBEDDED
 from omnigraph.errors import BranchNotFoundError, InvalidArgumentError, TagNotFoundError
-from omnigraph.history.diff import diff_snapshots
+from omnigraph.history.entitydiff import diff_snapshots
 from omnigraph.history.refs import read_branch, read_tag
 from omnigraph.history.resolve import Target, resolve
+from omnigraph.merges.comparers import differ_for
+from omnigraph.merges.resolutions import plain
 from omnigraph.model.catalog import DST_COLUMN, SRC_COLUMN, TableKind
 from omnigraph.model.change import Change, ChangeFilter, ChangeOp
 from omnigraph.operations.context import Context
-from omnigraph.operations.engines import EMBEDDED
-from omnigraph.operations.merging.comparing import differ_for
-from omnigraph.operations.merging.resolutions import plain
 
 if TYPE_CHECKING:
     from omnigraph.engines.spark.settings import SparkSettings

@@ -22,27 +22,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph import progress
+from omnigraph.bulk.rowvectors import Renewal, Vectors, renew_vectors
 from omnigraph.embedding import EmbeddingClient, EmbeddingConfig, config_from_environment
-from omnigraph.engines.embedded.statements import affected_rows
+from omnigraph.engines.embedded.mutation import affected_rows
 from omnigraph.engines.embedded.view import View
-from omnigraph.engines.spark.embedding import Renewal, Vectors, renew_vectors
-from omnigraph.engines.spark.progress import ProgressEvent
+from omnigraph.engines.spark.jobevents import ProgressEvent
 from omnigraph.engines.spark.settings import SparkSettings
 from omnigraph.errors import EmbeddingError, InvalidArgumentError
 from omnigraph.history.refs import MAIN
 from omnigraph.history.resolve import Target, resolve
+from omnigraph.intake.typedrows import find_type
 from omnigraph.model.catalog import ID_COLUMN, Catalog, Property
 from omnigraph.model.commit import CommitKind
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
-from omnigraph.operations.grouping import write_alone
-from omnigraph.operations.requests import Conditions, Evaluated
-from omnigraph.operations.shaping import find_type
-from omnigraph.operations.staleness import record, standings
-from omnigraph.plan.checks import TableType, system_columns
-from omnigraph.plan.deltas import TableDelta
+from omnigraph.rows.checks import TableType, system_columns
+from omnigraph.rows.deltas import TableDelta
 from omnigraph.storage.root import GraphRoot
+from omnigraph.writes.groupcommit import write_alone
+from omnigraph.writes.request import Conditions, Evaluated
+from omnigraph.writes.staleness import record, standings
 
 if TYPE_CHECKING:
     from omnigraph.operations.load import LoadResult

@@ -23,10 +23,12 @@ from typing import Any
 import orjson
 
 from omnigraph import progress
+from omnigraph.bulk.partreader import text_blocks
+from omnigraph.bulk.splits import Split
 from omnigraph.embedding import EmbeddingClient, EmbeddingConfig
-from omnigraph.engines.spark.reading import text_blocks
-from omnigraph.engines.spark.splits import Split
 from omnigraph.errors import AlreadyExistsError, InvalidArgumentError, Violation
+from omnigraph.intake.records import find_table
+from omnigraph.intake.sources import Assigned, SourceFormat, classify
 from omnigraph.model.catalog import Catalog, Property
 from omnigraph.operations.embed import (
     EmbedOptions,
@@ -35,10 +37,8 @@ from omnigraph.operations.embed import (
     meant_tables,
     narrowed,
 )
-from omnigraph.plan.checks import TableType
-from omnigraph.plan.findings import Findings, shown
-from omnigraph.plan.records import find_table
-from omnigraph.plan.sources import Assigned, SourceFormat, classify
+from omnigraph.rows.checks import TableType
+from omnigraph.rows.findings import Findings, shown
 from omnigraph.storage.inputs import list_inputs, open_output, output_address, output_exists
 
 JSON, ENVELOPE, VALUE = "json", "envelope", "type"

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from omnigraph.bulk.rowvectors import Renewal, provider, renew_vectors
 from omnigraph.embedding import EmbeddingConfig
-from omnigraph.engines.spark.columns import column_types, spark_schema
-from omnigraph.engines.spark.embedding import Renewal, provider, renew_vectors
 from omnigraph.engines.spark.session import get_session
-from omnigraph.engines.spark.tables import table_frame
+from omnigraph.engines.spark.sparktypes import column_types, spark_schema
+from omnigraph.engines.spark.tableframes import table_frame
 from omnigraph.errors import PreconditionFailedError
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.operations.context import Context
 from omnigraph.operations.embed import EmbedOptions, details, renewals
 from omnigraph.operations.load import LoadOptions, LoadResult, load
-from omnigraph.plan.checks import TableType
+from omnigraph.rows.checks import TableType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

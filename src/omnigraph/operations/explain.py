@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from omnigraph.engines.base import Options
-from omnigraph.engines.explaining import Explanation
+from omnigraph.engines.explanation import Explanation
+from omnigraph.engines.registry import EMBEDDED
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.operations import query as asking
 from omnigraph.operations.context import Context
-from omnigraph.operations.engines import EMBEDDED
 
 if TYPE_CHECKING:
     from omnigraph.engines.spark.settings import SparkSettings

@@ -18,23 +18,23 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph import progress
-from omnigraph.engines.spark.export import ENCODERS, export_snapshot
-from omnigraph.engines.spark.progress import ProgressEvent, Watch
+from omnigraph.bulk.export import ENCODERS, export_snapshot
+from omnigraph.engines.spark.jobevents import ProgressEvent, Watch
 from omnigraph.engines.spark.session import get_session
 from omnigraph.engines.spark.settings import SparkSettings
-from omnigraph.engines.spark.tasks import SparkRunner
+from omnigraph.engines.spark.sparkrunner import SparkRunner
 from omnigraph.errors import AlreadyExistsError, InvalidArgumentError
 from omnigraph.history.resolve import Target, resolve
+from omnigraph.intake.outputs import output_columns, to_lines
+from omnigraph.intake.typedrows import find_type
 from omnigraph.model.catalog import ID_COLUMN, Catalog
 from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.operations.context import Context
-from omnigraph.operations.shaping import find_type
-from omnigraph.plan.checks import TableType
-from omnigraph.plan.outputs import output_columns, to_lines
-from omnigraph.storage.deltas import ROW_ID, take_rows
+from omnigraph.rows.checks import TableType
 from omnigraph.storage.inputs import open_output, output_address, output_exists, write_output
-from omnigraph.storage.reading import open_table
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.table import open_table
+from omnigraph.storage.versiondiff import ROW_ID, take_rows
 
 SPARK, EMBEDDED = "spark", "embedded"
 _BATCH_ROWS = 65_536

@@ -18,10 +18,10 @@ from omnigraph.history.tornheads import branch_ids
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.operations.verification import Finding
 from omnigraph.storage.auditlog import DIRECTORY as AUDIT
-from omnigraph.storage.lines import line_path
 from omnigraph.storage.manifest import manifest_path
-from omnigraph.storage.reclaiming import table_paths
+from omnigraph.storage.reclamation import table_paths
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.tableforks import line_path
 from omnigraph.storage.versionfiles import (
     fork_fault,
     fork_faults,

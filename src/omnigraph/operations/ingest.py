@@ -19,26 +19,26 @@ from typing import Any
 
 from omnigraph import progress
 from omnigraph.engines.embedded.integrity import run_checks
-from omnigraph.engines.embedded.staging import replaced_rows
-from omnigraph.engines.embedded.statements import affected_rows
+from omnigraph.engines.embedded.mutation import affected_rows
+from omnigraph.engines.embedded.stagedelta import replaced_rows
 from omnigraph.engines.embedded.view import View
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.history.refs import MAIN
 from omnigraph.history.resolve import Target, resolve
+from omnigraph.intake.inputforms import MOST_BYTES, Lines, Supply, supply
+from omnigraph.intake.typedrows import EmbedRows, TypeRows, find_type, shape
 from omnigraph.model.catalog import Catalog, EdgeType
 from omnigraph.model.commit import CommitKind
 from omnigraph.model.write import Affected, WriteResult
 from omnigraph.operations.context import Context
-from omnigraph.operations.grouping import write_alone, write_in_group
-from omnigraph.operations.inputs import MOST_BYTES, Lines, Supply, supply
-from omnigraph.operations.requests import Conditions, Evaluated
-from omnigraph.operations.requiredvectors import required_vectors
-from omnigraph.operations.shaping import EmbedRows, TypeRows, find_type, shape
-from omnigraph.operations.writing import MOST_LISTED
-from omnigraph.plan.constraints import distinct_ids, last_of_each, set_checks
-from omnigraph.plan.deltas import Delta, TableDelta, no_rows
-from omnigraph.plan.findings import Findings
-from omnigraph.plan.identities import edge_key_names, unnamed_notice
+from omnigraph.rows.deltas import Delta, TableDelta, no_rows
+from omnigraph.rows.findings import Findings
+from omnigraph.rows.identities import edge_key_names, unnamed_notice
+from omnigraph.rows.setchecks import distinct_ids, last_of_each, set_checks
+from omnigraph.writes.attempt import MOST_LISTED
+from omnigraph.writes.groupcommit import write_alone, write_in_group
+from omnigraph.writes.request import Conditions, Evaluated
+from omnigraph.writes.requiredvectors import required_vectors
 
 
 class Mode(StrEnum):

@@ -15,21 +15,26 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from omnigraph.bulk.load import Loaded, LoadPlan, stage_load
+from omnigraph.bulk.rowvectors import fill_vectors
+from omnigraph.bulk.runner import LocalRunner, Runner
+from omnigraph.bulk.splits import cut
 from omnigraph.commit.door import commit
-from omnigraph.commit.keys import earlier_outcome
+from omnigraph.commit.idempotency import earlier_outcome
 from omnigraph.embedding import EmbeddingConfig, config_from_environment
-from omnigraph.engines.spark.embedding import fill_vectors
-from omnigraph.engines.spark.frames import is_spark_frame, spool, to_ipc
-from omnigraph.engines.spark.load import Loaded, LoadPlan, stage_load
-from omnigraph.engines.spark.progress import ProgressEvent, Watch
+from omnigraph.engines.spark.frameinputs import is_spark_frame, spool, to_ipc
+from omnigraph.engines.spark.jobevents import ProgressEvent, Watch
 from omnigraph.engines.spark.session import get_session, has_session, parallelism
 from omnigraph.engines.spark.settings import SparkSettings
-from omnigraph.engines.spark.splits import cut
-from omnigraph.engines.spark.tasks import LocalRunner, Runner, SparkRunner
+from omnigraph.engines.spark.sparkrunner import SparkRunner
 from omnigraph.errors import ConflictError, InvalidArgumentError, PreconditionFailedError
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import MAIN, read_branch
 from omnigraph.history.resolve import head_snapshot
+from omnigraph.intake.inputforms import MOST_BYTES, Columns, take_in
+from omnigraph.intake.loadsources import assign_frame, refuse_nothing, to_sources, with_kinds
+from omnigraph.intake.sources import ENDINGS, Assigned, Source, assign
+from omnigraph.intake.typedrows import EmbedRows, find_type
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.commit import (
     Commit,
@@ -43,13 +48,8 @@ from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.ulid import new_ulid
 from omnigraph.model.write import Affected, WriteResult
 from omnigraph.operations.context import Context
-from omnigraph.operations.inputs import MOST_BYTES, Columns, take_in
-from omnigraph.operations.requiredvectors import RequiredVectors, configured, requires_vectors
-from omnigraph.operations.shaping import EmbedRows, find_type
-from omnigraph.operations.sourcing import assign_frame, refuse_nothing, to_sources, with_kinds
-from omnigraph.operations.staleness import record
-from omnigraph.plan.identities import edge_key_names as edge_key_names
-from omnigraph.plan.sources import ENDINGS, Assigned, Source, assign
+from omnigraph.rows.identities import edge_key_names as edge_key_names
+from omnigraph.storage.distributed import SCRATCH
 from omnigraph.storage.inputs import (
     InputFile,
     list_inputs,
@@ -57,14 +57,14 @@ from omnigraph.storage.inputs import (
     output_exists,
     write_output,
 )
+from omnigraph.writes.requiredvectors import RequiredVectors, configured, requires_vectors
+from omnigraph.writes.staleness import record
 
 SPARK, EMBEDDED = "spark", "embedded"
 APPEND, MERGE, OVERWRITE = MODES = ("append", "merge", "overwrite")
 FAIL, QUARANTINE = "fail", "quarantine"
 # Up to here the same tasks are run in this process, unless a session is there or asked for.
 SMALL_BYTES = 4 << 20
-# Where frames are laid down while they are loaded.
-SCRATCH = "__staging"
 _ATTEMPTS = 3
 
 
@@ -211,7 +211,7 @@ class _SparkLoad:
     def _attempt(self, spark: Any) -> LoadResult:
         options = self._options
         branch_id = read_branch(self._root, options.branch).id
-        line = Line(self._root, branch_id)
+        line = BranchLog(self._root, branch_id)
         earlier = earlier_outcome(line, options.idempotency_key)
         if earlier is not None:
             return _repeated(earlier)
@@ -343,8 +343,8 @@ def _embedded(context: Context, sources: Sequence[Source], options: LoadOptions)
             "The embedded engine does not set records aside.", hint="Use engine='spark'."
         )
     # The other engine; whoever loads on Spark need not wait for it.
-    from omnigraph.operations.loading_here import load_here
-    from omnigraph.operations.requests import Conditions
+    from omnigraph.operations.embeddedload import load_here
+    from omnigraph.writes.request import Conditions
 
     conditions = Conditions(
         context.actor,

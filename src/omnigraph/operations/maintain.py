@@ -25,9 +25,9 @@ from typing import Any
 from omnigraph import logs
 from omnigraph.commit import journal
 from omnigraph.commit.door import commit_prepared
-from omnigraph.commit.repair import has_uncovered_drift
+from omnigraph.commit.headrepair import has_uncovered_drift
 from omnigraph.errors import OmniGraphError, RecoveryRequiredError, TypeNotFoundError
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import MAIN, list_branches, read_branch
 from omnigraph.history.resolve import head_snapshot
 from omnigraph.model.catalog import EdgeType, NodeType
@@ -35,13 +35,13 @@ from omnigraph.model.commit import Commit, CommitKind, Proposal
 from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.operations.context import Context
 from omnigraph.storage.derived import drop_damaged
-from omnigraph.storage.examining import unreadable_indexes
-from omnigraph.storage.indexing import IndexTask
-from omnigraph.storage.lines import owner_of
+from omnigraph.storage.indexplan import IndexTask
 from omnigraph.storage.locks import writer_lock
-from omnigraph.storage.reading import open_table
+from omnigraph.storage.maintenancetasks import Spread
 from omnigraph.storage.root import GraphRoot
-from omnigraph.storage.spreading import Spread
+from omnigraph.storage.table import open_table
+from omnigraph.storage.tablefacts import unreadable_indexes
+from omnigraph.storage.tableforks import owner_of
 from omnigraph.storage.upkeep import Fitted, UpkeepPlan, Work, adopt, fit, plan_upkeep, prepare
 
 # How often work is prepared anew for tables that writers changed meanwhile.
@@ -162,12 +162,12 @@ def _keep_adjacency(
 ) -> None:
     """So that no query has to make them. Failing is no error: the first query makes them then.
     Files that are damaged are removed first."""
-    from omnigraph.engines.embedded.preparing import keep_adjacency
+    from omnigraph.engines.embedded.warmup import keep_adjacency
 
     try:
         for path in drop_damaged(context.root):
             log.warning("damaged file removed", extra=logs.fields(path=path))
-        line = Line(context.root, read_branch(context.root, branch).id)
+        line = BranchLog(context.root, read_branch(context.root, branch).id)
         keep_adjacency(head_snapshot(context.root, branch, line), types, tell)
     except OmniGraphError as error:
         log.warning("neighbour lists were not kept", extra=logs.fields(error=str(error)))
@@ -240,7 +240,7 @@ class _Run:
 
     def examine(self, *, indexes_of_large_alone: bool = False) -> Iterator[_Examined]:
         """Every table in scope, and what there is to do about it."""
-        line = Line(self.root, self.branch_id)
+        line = BranchLog(self.root, self.branch_id)
         snapshot = head_snapshot(self.root, self.scope.branch, line)
         for table in _chosen(snapshot, self.scope):
             version = snapshot.table(table.id)
@@ -293,7 +293,7 @@ class _Run:
         """Fit the work to the branch as it is now; returns the tables that are not done."""
         left = set(works)
 
-        def assemble(line: Line) -> Proposal | None:
+        def assemble(line: BranchLog) -> Proposal | None:
             snapshot = head_snapshot(self.root, self.scope.branch, line)
             found = {key: self._fit(snapshot, key, works[key], may_hold) for key in works}
             left.difference_update(key for key, each in found.items() if each.is_whole)

@@ -6,7 +6,7 @@
 
 Guarantees: all or nothing; with a conflict that no choice decides nothing is written; a preview
 never writes. A merge that was overtaken by another commit is prepared again, a few times.
-Deliberately absent: how tables are combined (`merging`).
+Deliberately absent: how tables are combined (`merges`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from omnigraph.commit import branches
 from omnigraph.commit.door import commit as publish
-from omnigraph.commit.forward import fast_forward
+from omnigraph.commit.fastforward import fast_forward
 from omnigraph.commit.genesis import store_schema
-from omnigraph.commit.merged import remember
+from omnigraph.commit.mergerecord import remember
 from omnigraph.errors import (
     ConflictError,
     InvalidArgumentError,
@@ -38,29 +38,29 @@ from omnigraph.history.ancestry import (
     own_chain,
     parent_of,
 )
-from omnigraph.history.log import Line, walk
-from omnigraph.history.merged import RECORD, MergedRecord
+from omnigraph.history.log import BranchLog, walk
+from omnigraph.history.mergelog import RECORD, MergedRecord
 from omnigraph.history.places import MERGED_BRANCH, MERGED_SEQUENCE
 from omnigraph.history.refs import MAIN, Branch, read_branch
 from omnigraph.history.resolve import head_snapshot
-from omnigraph.model.commit import Commit, CommitKind, Proposal
-from omnigraph.model.conflict import MergeConflict, Side
-from omnigraph.model.texts import check_text
-from omnigraph.operations.context import Context
-from omnigraph.operations.merging.bases import common_state
-from omnigraph.operations.merging.comparing import differ_for, passer_for
-from omnigraph.operations.merging.overlays import State
-from omnigraph.operations.merging.planning import Counts, MergePlan, plan_merge
-from omnigraph.operations.merging.resolutions import conflict_to_dict, read_resolutions
-from omnigraph.operations.merging.sides import Sides
-from omnigraph.operations.merging.staging import (
+from omnigraph.merges.bases import common_state
+from omnigraph.merges.comparers import differ_for, passer_for
+from omnigraph.merges.mergeplan import Counts, MergePlan, plan_merge
+from omnigraph.merges.mergewrites import (
     adopted_versions,
     dropped_tables,
     fences,
     stage_plan,
 )
-from omnigraph.operations.merging.tables import Choices
-from omnigraph.plan.merging import Granularity
+from omnigraph.merges.overlays import State
+from omnigraph.merges.resolutions import conflict_to_dict, read_resolutions
+from omnigraph.merges.sides import Sides
+from omnigraph.merges.tablemerge import Choices
+from omnigraph.model.commit import Commit, CommitKind, Proposal
+from omnigraph.model.conflict import MergeConflict, Side
+from omnigraph.model.texts import check_text
+from omnigraph.operations.context import Context
+from omnigraph.rows.threeway import Granularity
 
 if TYPE_CHECKING:
     from omnigraph.engines.spark.settings import SparkSettings
@@ -239,7 +239,7 @@ class _Meeting:
         if source == into:
             raise InvalidArgumentError("A branch cannot be merged into itself.")
         target, other = read_branch(root, into), read_branch(root, source)
-        ours, theirs = head_of(Line(root, target.id)), head_of(Line(root, other.id))
+        ours, theirs = head_of(BranchLog(root, target.id)), head_of(BranchLog(root, other.id))
         bases = merge_bases(root, [ours], [theirs])
         if bases.newest.commit.id == theirs.commit.id:
             outcome = Outcome.UP_TO_DATE

@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.commit.door import commit as publish
 from omnigraph.commit.door import commit_prepared
 from omnigraph.commit.genesis import SCHEMA_SOURCE, store_schema
-from omnigraph.commit.identities import reserve_ids
+from omnigraph.commit.schemaids import reserve_ids
 from omnigraph.engines.embedded.datachecks import run_checks
+from omnigraph.engines.runners import spread_for
 from omnigraph.errors import ConflictError, Diagnostic, InvalidDataError, SchemaError, StorageError
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import MAIN, read_branch
 from omnigraph.history.resolve import Target, head_snapshot, resolve
 from omnigraph.lang import pg
@@ -35,8 +36,7 @@ from omnigraph.model.commit import Commit, CommitKind, Proposal, TableUnchanged
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.operations.cleanup import purge
 from omnigraph.operations.context import Context
-from omnigraph.operations.reshaping import Choose, erased_types, reshapings, stage_reshaping
-from omnigraph.operations.spreading import spread_for
+from omnigraph.writes.tablechanges import Choose, erased_types, reshapings, stage_reshaping
 
 if TYPE_CHECKING:
     from omnigraph.engines.spark.settings import SparkSettings
@@ -97,7 +97,7 @@ def apply_schema(
     """Make this the branch's schema, with all that its data needs, in one commit. `engine` says
     who writes rows; without one, Spark does where there are many."""
     root = context.writable().root
-    choose = partial(spread_for, context, engine, spark)
+    choose = partial(spread_for, context.root, engine, spark)
     choose(0)  # refuses what is no engine, before anything is done
     wish = _Wish(context, source, branch, allow_data_loss, message, file, choose)
     for attempt in range(_ATTEMPTS):
@@ -153,7 +153,7 @@ class _Wish:
         root = self.context.root
         found: list[_Prepared] = []
 
-        def prepare(line: Line) -> Proposal | None:
+        def prepare(line: BranchLog) -> Proposal | None:
             found.append(self.prepare(head_snapshot(root, self.branch, line)))
             return found[0].proposal
 
@@ -220,7 +220,7 @@ def _erase(context: Context, commit: Commit) -> None:
 
 def _erase_again(context: Context, branch: str) -> None:
     """Finish what an interrupted apply left on disk."""
-    for commit in Line(context.root, read_branch(context.root, branch).id).state.recent:
+    for commit in BranchLog(context.root, read_branch(context.root, branch).id).state.recent:
         _erase(context, commit)
 
 

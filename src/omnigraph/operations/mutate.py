@@ -3,7 +3,7 @@
 Guarantees: all statements or none; each sees what those before it did; one instant and one commit
 for all of them. A predicate that matches nothing changes nothing, and if nothing changes there is
 no commit.
-Deliberately absent: concurrency (`writing`), and what predicates mean (`engines`).
+Deliberately absent: concurrency (`writes.attempt`), and what predicates mean (`engines`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from omnigraph.engines.embedded.inserting import can_share, insert_together
-from omnigraph.engines.embedded.matching import Moment
-from omnigraph.engines.embedded.statements import Mutation, affected_rows
+from omnigraph.engines.embedded.mutation import Mutation, affected_rows
+from omnigraph.engines.embedded.mutationrows import Moment
+from omnigraph.engines.embedded.sharedinserts import can_share, insert_together
 from omnigraph.engines.embedded.view import View
 from omnigraph.errors import InvalidArgumentError, OmniGraphError
 from omnigraph.history.refs import MAIN
@@ -31,14 +31,14 @@ from omnigraph.model.catalog import Catalog
 from omnigraph.model.commit import CommitKind
 from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
-from omnigraph.operations.grouping import write_in_group
-from omnigraph.operations.requests import (
+from omnigraph.writes.groupcommit import write_in_group
+from omnigraph.writes.request import (
     Conditions,
     Evaluated,
     EvaluatedTogether,
     Portable,
 )
-from omnigraph.operations.requiredvectors import RequiredVectors, required_vectors
+from omnigraph.writes.requiredvectors import RequiredVectors, required_vectors
 
 # What a request is told with, and of what kinds it is.
 _TOLD: dict[str, tuple[type, ...]] = {

@@ -12,21 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from omnigraph.commit import keys
+from omnigraph.commit import idempotency
 from omnigraph.commit.branches import DELETED
 from omnigraph.commit.genesis import SCHEMA_SOURCE
 from omnigraph.errors import OmniGraphError
 from omnigraph.history.catalogs import read_catalog
-from omnigraph.history.log import Line
-from omnigraph.history.merged import RECORD, read_record, record_path
+from omnigraph.history.log import BranchLog
+from omnigraph.history.mergelog import RECORD, read_record, record_path
 from omnigraph.history.refs import HIDDEN, MAIN, Branch, branch_path, decode_branch, named_ids
 from omnigraph.lang.pg import parse
 from omnigraph.model.commit import Commit
 from omnigraph.operations.verification import Finding
-from omnigraph.storage.reclaiming import manifest_ids
+from omnigraph.storage.graphsettings import FILE as SETTINGS
+from omnigraph.storage.graphsettings import settings_fault
+from omnigraph.storage.reclamation import manifest_ids
 from omnigraph.storage.root import GraphRoot
-from omnigraph.storage.settings import FILE as SETTINGS
-from omnigraph.storage.settings import settings_fault
 
 _LOST_NAME = (
     "If the branch is needed, restore the reference from a backup before the next cleanup, which "
@@ -57,14 +57,14 @@ def object_findings(root: GraphRoot) -> Iterator[Finding]:
     yield from _lost_names(root)
 
 
-def commit_findings(line: Line, branch: Branch) -> Iterator[Finding]:
+def commit_findings(line: BranchLog, branch: Branch) -> Iterator[Finding]:
     """What is wrong with objects that the commits of one branch refer to."""
     for commit in line.own_commits(line.state.head.sequence):
         yield from _lost_record(line.root, commit)
-    for commit, fault in keys.faulty_records(line, branch):
+    for commit, fault in idempotency.faulty_records(line, branch):
         key = str(commit.idempotency_key)
         message = f"the record of the idempotency key {key!r} {fault}"
-        yield Finding("file", keys.record_path(line.branch_id, key), message, hint=_LOST_KEY)
+        yield Finding("file", idempotency.record_path(line.branch_id, key), message, hint=_LOST_KEY)
 
 
 def _lost_record(root: GraphRoot, merge: Commit) -> Iterator[Finding]:
@@ -95,7 +95,7 @@ def _source_fault(root: GraphRoot, data: bytes) -> str | None:
     except (UnicodeDecodeError, OmniGraphError) as error:
         return f"it is not the text of a schema: {error}"
     try:
-        head = Line(root, MAIN).state.head
+        head = BranchLog(root, MAIN).state.head
         lost = not data.strip() and any(read_catalog(root, head.schema_hash).tables())
     except OmniGraphError:
         return None  # reported with the branch
@@ -110,7 +110,7 @@ def _lost_names(root: GraphRoot) -> Iterator[Finding]:
         if branch_id == MAIN or root.objects.exists(note):
             continue
         try:
-            line = Line(root, branch_id)
+            line = BranchLog(root, branch_id)
         except OmniGraphError:
             continue  # reported with its files
         head = line.state.head

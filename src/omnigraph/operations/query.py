@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engines.base import DEFAULT_OPTIONS, Limits, Options
+from omnigraph.engines.queryembedder import embed_by_environment
+from omnigraph.engines.registry import EMBEDDED, engine_named
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.ir.query import ReadQuery
@@ -18,8 +20,6 @@ from omnigraph.lang import gq
 from omnigraph.model.result import Result
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.operations.context import Context
-from omnigraph.operations.embedders import embed_by_environment
-from omnigraph.operations.engines import EMBEDDED, engine_named
 from omnigraph.plan.planner import Plan, Planner
 
 if TYPE_CHECKING:

@@ -20,16 +20,16 @@ from omnigraph import progress
 from omnigraph.commit import branches
 from omnigraph.errors import HistoryReclaimedError, InvalidArgumentError, OmniGraphError
 from omnigraph.history.ancestry import Bases, Place, head_of, merge_bases, own_chain
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import HIDDEN, MAIN, Branch, read_branch
+from omnigraph.merges.bases import places_needed
 from omnigraph.model.commit import Commit, CommitKind
 from omnigraph.model.ulid import new_ulid
 from omnigraph.operations.context import Context
 from omnigraph.operations.merge import DEFAULT, MergeOptions
-from omnigraph.operations.merging.bases import places_needed
 from omnigraph.operations.revert import Change, apply_change, change_at
-from omnigraph.storage.reading import check_readable
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.table import check_readable
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ def rebase(
         raise InvalidArgumentError("The branch main cannot be rebased; others begin on it.")
     if branch == onto:
         raise InvalidArgumentError("A branch cannot be rebased onto itself.")
-    old, ground = read_branch(root, branch), Line(root, read_branch(root, onto).id)
-    head = head_of(Line(root, old.id))
+    old, ground = read_branch(root, branch), BranchLog(root, read_branch(root, onto).id)
+    head = head_of(BranchLog(root, old.id))
     bases = merge_bases(root, [head_of(ground)], [head])
     if bases.newest.commit.id == ground.state.head.id:
         return Rebased(old, onto, moved=False)
@@ -77,7 +77,7 @@ class _Own:
     message: str = ""
 
 
-def _own(root: GraphRoot, head: Place, ground: Line, bases: Bases) -> list[_Own]:
+def _own(root: GraphRoot, head: Place, ground: BranchLog, bases: Bases) -> list[_Own]:
     """What the branch did since it parted from the other one, oldest first."""
     onto = head_of(ground)
     own = [_one(root, place, onto) for place in own_chain(root, head, onto)]

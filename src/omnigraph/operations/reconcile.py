@@ -23,19 +23,19 @@ from typing import Any
 
 from omnigraph.arguments import checked
 from omnigraph.errors import OmniGraphError, RecoveryRequiredError
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import MAIN, read_branch
 from omnigraph.history.resolve import head_snapshot
-from omnigraph.model.indexing import indexes_of
+from omnigraph.model.indexes import indexes_of
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.operations.context import Context
+from omnigraph.operations.lifecycle import refresh
 from omnigraph.operations.maintain import Upkeep, keeps, optimize
-from omnigraph.operations.opening import refresh
-from omnigraph.storage.examining import facts_of
-from omnigraph.storage.indexing import plan_indexes
-from omnigraph.storage.lines import owner_of
-from omnigraph.storage.reading import open_table
-from omnigraph.storage.schemas import ROWS_PER_FILE
+from omnigraph.storage.indexplan import plan_indexes
+from omnigraph.storage.table import open_table
+from omnigraph.storage.tablefacts import facts_of
+from omnigraph.storage.tableforks import owner_of
+from omnigraph.storage.tableschema import ROWS_PER_FILE
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ def lag_of(context: Context, branch: str = MAIN, bounds: Bounds | None = None) -
     """How far the tables that a branch looks after are behind now."""
     root = context.root
     branch_id = read_branch(root, branch).id
-    snapshot = head_snapshot(root, branch, Line(root, branch_id))
+    snapshot = head_snapshot(root, branch, BranchLog(root, branch_id))
     tables = []
     for table in snapshot.catalog.tables():
         version = snapshot.table(table.id)
@@ -201,7 +201,7 @@ class Reconciler:
         if known is None or known.last_error is not None or known.due:
             return True
         branch_id = read_branch(self._context.root, self._branch).id
-        return Line(self._context.root, branch_id).state.head.id != known.commit_id
+        return BranchLog(self._context.root, branch_id).state.head.id != known.commit_id
 
     def _remember(self, lag: Lag) -> None:
         with self._guard:

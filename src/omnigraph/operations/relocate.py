@@ -18,10 +18,10 @@ from omnigraph.errors import InvariantViolationError
 from omnigraph.operations.context import Context
 from omnigraph.operations.maintain import MAINTENANCE_LOCK
 from omnigraph.storage.locks import writer_lock
-from omnigraph.storage.moving import brought_home
-from omnigraph.storage.reading import forget_tables
-from omnigraph.storage.reclaiming import fork_manifests
+from omnigraph.storage.reclamation import fork_manifests
+from omnigraph.storage.rehome import brought_home
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.table import forget_tables
 
 
 def strays(context: Context) -> tuple[str, ...]:

@@ -19,11 +19,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from omnigraph.commit.damage import Loss, survey
+from omnigraph.commit.headrepair import Drift, Remedy, Verdict, find_drift, settle_drift
 from omnigraph.commit.recovery import sweep
-from omnigraph.commit.repair import Drift, Remedy, Verdict, find_drift, settle_drift
 from omnigraph.commit.salvage import restore_keys, salvage
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import MAIN, read_branch
 from omnigraph.model.commit import Commit
 from omnigraph.operations.context import Context
@@ -88,7 +88,7 @@ def repair(
         if damaged:
             return Repair((), None, executed=False, losses=tuple(damaged))
         away = len(strays(context))
-        line = Line(context.root, read_branch(context.root, branch).id)
+        line = BranchLog(context.root, read_branch(context.root, branch).id)
         found = [] if away else [(drift, choose(drift)) for drift in find_drift(line, branch)]
         return Repair(tuple(found), None, executed=False, strays=away)
     root = context.writable().root

@@ -18,20 +18,20 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from omnigraph.engines.embedded.integrity import run_checks
-from omnigraph.engines.embedded.staging import replaced_rows
-from omnigraph.engines.embedded.statements import affected_rows
+from omnigraph.engines.embedded.mutation import affected_rows
+from omnigraph.engines.embedded.stagedelta import replaced_rows
 from omnigraph.engines.embedded.view import View
+from omnigraph.intake.inputforms import Columns, Lines, Part
+from omnigraph.intake.typedrows import find_type, shape
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.commit import CommitKind
 from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
-from omnigraph.operations.grouping import write_alone
-from omnigraph.operations.inputs import Columns, Lines, Part
-from omnigraph.operations.requests import Conditions, Evaluated
-from omnigraph.operations.shaping import find_type, shape
-from omnigraph.plan.constraints import last_of_each, set_checks
-from omnigraph.plan.deltas import TableDelta, no_rows
-from omnigraph.plan.findings import Findings
+from omnigraph.rows.deltas import TableDelta, no_rows
+from omnigraph.rows.findings import Findings
+from omnigraph.rows.setchecks import last_of_each, set_checks
+from omnigraph.writes.groupcommit import write_alone
+from omnigraph.writes.request import Conditions, Evaluated
 
 MOST_BYTES = 2 << 30
 

@@ -17,9 +17,14 @@ from omnigraph.commit.genesis import store_schema
 from omnigraph.errors import ConflictError, InvalidArgumentError
 from omnigraph.history.ancestry import Bases, Place, head_of, is_first_parent_ancestor
 from omnigraph.history.groups import Ids, change_of
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import MAIN, read_branch
 from omnigraph.history.resolve import find_commit, head_snapshot
+from omnigraph.merges.bases import common_state
+from omnigraph.merges.mergeplan import MergePlan, plan_merge
+from omnigraph.merges.mergewrites import dropped_tables, fences, stage_plan
+from omnigraph.merges.overlays import State
+from omnigraph.merges.sides import Sides
 from omnigraph.model.commit import Commit, CommitKind, Proposal
 from omnigraph.operations.context import Context
 from omnigraph.operations.merge import (
@@ -29,11 +34,6 @@ from omnigraph.operations.merge import (
     refuse_conflicts,
     with_resolutions,
 )
-from omnigraph.operations.merging.bases import common_state
-from omnigraph.operations.merging.overlays import State
-from omnigraph.operations.merging.planning import MergePlan, plan_merge
-from omnigraph.operations.merging.sides import Sides
-from omnigraph.operations.merging.staging import dropped_tables, fences, stage_plan
 from omnigraph.storage.root import GraphRoot
 
 _VERBS = {CommitKind.REVERT: "Revert", CommitKind.CHERRY_PICK: "Cherry-pick"}
@@ -67,7 +67,7 @@ def revert(
 ) -> Applied:
     """Undo what a commit of the branch did."""
     change = _change(context, commit, branch)
-    head = head_of(Line(context.root, read_branch(context.root, branch).id))
+    head = head_of(BranchLog(context.root, read_branch(context.root, branch).id))
     if not is_first_parent_ancestor(context.root, change.of, head):
         raise InvalidArgumentError(
             f"Commit {change.of.id} is not part of the branch {branch!r}.",
@@ -132,7 +132,7 @@ def _plan(context: Context, branch: str, change: Change, options: MergeOptions) 
     sides = Sides.of(
         root,
         common_state(root, change.start, branch),
-        State(head_snapshot(root, branch, Line(root, branch_id))),
+        State(head_snapshot(root, branch, BranchLog(root, branch_id))),
         State(change.end.snapshot(root, branch)),
         branch_id,
         may_adopt=False,

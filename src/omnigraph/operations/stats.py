@@ -10,15 +10,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from omnigraph.commit import journal
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import MAIN, list_branches, list_tags, read_branch
 from omnigraph.history.resolve import head_snapshot
-from omnigraph.model.indexing import indexes_of
+from omnigraph.model.indexes import indexes_of
 from omnigraph.operations.context import Context
-from omnigraph.storage.examining import facts_of
-from omnigraph.storage.reading import open_table
-from omnigraph.storage.reclaiming import line_versions, weigh_files
-from omnigraph.storage.schemas import ROWS_PER_FILE
+from omnigraph.storage.reclamation import line_versions, weigh_files
+from omnigraph.storage.table import open_table
+from omnigraph.storage.tablefacts import facts_of
+from omnigraph.storage.tableschema import ROWS_PER_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Stats:
 def stats(context: Context, branch: str = MAIN, *, disk: bool = False) -> Stats:
     """Statistics of a branch. `disk`: also count what older versions take, which lists files."""
     root = context.root
-    line = Line(root, read_branch(root, branch).id)
+    line = BranchLog(root, read_branch(root, branch).id)
     snapshot = head_snapshot(root, branch, line)
     types = []
     for table in snapshot.catalog.tables():

@@ -24,11 +24,11 @@ from typing import Any
 from omnigraph.errors import FormatError, InvalidArgumentError, StorageError
 from omnigraph.history.resolve import Target
 from omnigraph.operations.context import Context, default_actor
-from omnigraph.operations.copying import copy_graph
+from omnigraph.operations.copy import copy_graph
 from omnigraph.operations.export import ExportOptions, export
-from omnigraph.operations.inspecting import schema_source
+from omnigraph.operations.inspection import schema_source
+from omnigraph.operations.lifecycle import init_graph, open_graph
 from omnigraph.operations.load import EMBEDDED, LoadOptions, LoadResult, load
-from omnigraph.operations.opening import init_graph, open_graph
 from omnigraph.storage.inputs import output_address, output_exists
 from omnigraph.storage.manifest import DIRECTORY as MANIFESTS
 from omnigraph.storage.root import GraphRoot

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from omnigraph import progress
 from omnigraph.commit import journal
 from omnigraph.commit.damage import survey
-from omnigraph.commit.repair import find_drift
+from omnigraph.commit.headrepair import find_drift
 from omnigraph.engines.embedded.datachecks import run_checks
 from omnigraph.engines.embedded.soundness import constraint_checks, row_problems
 from omnigraph.errors import OmniGraphError
 from omnigraph.history.catalogs import read_catalog, schema_path
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import BRANCHES, TAGS, Branch, readable_branches, readable_tags
 from omnigraph.history.resolve import Target, head_snapshot, resolve
 from omnigraph.model.catalog import EdgeType, NodeType
@@ -29,14 +29,14 @@ from omnigraph.operations.filechecks import file_findings
 from omnigraph.operations.objectchecks import commit_findings, object_findings
 from omnigraph.operations.verification import Verification
 from omnigraph.storage.derived import damaged_arrays
-from omnigraph.storage.examining import (
+from omnigraph.storage.location import parse_location
+from omnigraph.storage.table import check_readable, open_table
+from omnigraph.storage.tablefacts import (
     content_problems,
     index_problems,
     shape_problems,
     unreadable_indexes,
 )
-from omnigraph.storage.location import parse_location
-from omnigraph.storage.reading import check_readable, open_table
 from omnigraph.storage.wholeness import dataset_versions, torn_parts
 
 _INDEX_HINT = (
@@ -95,7 +95,7 @@ def _check_files(context: Context, found: Verification) -> None:
 def _check_branch(
     context: Context, branch: Branch, found: Verification, checked: set[TableVersion], quick: bool
 ) -> None:
-    line = Line(context.root, branch.id)
+    line = BranchLog(context.root, branch.id)
     _check_log(line, branch, found)
     found.findings += commit_findings(line, branch)
     snapshot = head_snapshot(context.root, branch.name, line)
@@ -120,7 +120,7 @@ def _check_branch(
         )
 
 
-def _check_log(line: Line, branch: Branch, found: Verification) -> None:
+def _check_log(line: BranchLog, branch: Branch, found: Verification) -> None:
     """Commits are numbered without gaps, each on top of the one before, under a known schema."""
     newer = None
     oldest = line.state.head.sequence + 1

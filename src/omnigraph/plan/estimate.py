@@ -1,7 +1,7 @@
 """How many rows an operator will give: rough, cheap, and the same every time.
 
 Guarantees: estimates depend on the expression, the catalog and the statistics alone.
-Deliberately absent: histograms. What is wrong here is seen in `explain`, where estimates stand
+Deliberately absent: histograms. What is wrong here is seen in `plantext`, where estimates stand
 beside actuals, and in the log.
 """
 
@@ -28,6 +28,7 @@ from omnigraph.ir.expr import (
 from omnigraph.ir.query import Direction, EdgeStep, Traversal
 from omnigraph.model.catalog import Catalog, NodeType
 from omnigraph.model.types import Kind
+from omnigraph.plan.boundnames import step_types
 from omnigraph.plan.operators import (
     Aggregate,
     Branch,
@@ -46,7 +47,6 @@ from omnigraph.plan.operators import (
     Sort,
     TopK,
 )
-from omnigraph.plan.scope import step_types
 from omnigraph.plan.statistics import Statistics
 from omnigraph.plan.trees import names_in
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from omnigraph.ir.query import ReadQuery, ResultField
 from omnigraph.model.catalog import Catalog
-from omnigraph.plan.build import build
 from omnigraph.plan.estimate import Context, with_rows
+from omnigraph.plan.logical import build
 from omnigraph.plan.operators import Operator
 from omnigraph.plan.rules import RULES, Rule
 from omnigraph.plan.statistics import Statistics

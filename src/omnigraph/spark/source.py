@@ -24,16 +24,16 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSource
 
-from omnigraph.engines.spark.collecting import spare_collector
-from omnigraph.engines.spark.columns import spark_schema
+from omnigraph.engines.spark.sparktypes import spark_schema
+from omnigraph.engines.spark.workergc import spare_collector
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.history.resolve import Target, resolve
+from omnigraph.intake.typedrows import find_type
 from omnigraph.model.snapshot import Snapshot
-from omnigraph.operations.shaping import find_type
-from omnigraph.plan.checks import TableType
-from omnigraph.spark.changes import MOST_COMMITS, ChangeStream, change_schema
-from omnigraph.spark.reading import FilteringReader, SnapshotReader
-from omnigraph.spark.writing import CHANGES, BatchWriter, StreamWriter, WriteOptions
+from omnigraph.rows.checks import TableType
+from omnigraph.spark.changestream import MOST_COMMITS, ChangeStream, change_schema
+from omnigraph.spark.reader import FilteringReader, SnapshotReader
+from omnigraph.spark.sink import CHANGES, BatchWriter, StreamWriter, WriteOptions
 from omnigraph.storage.root import GraphRoot
 
 

@@ -4,7 +4,7 @@
 - `objects`: small control objects with create-if-absent and compare-and-set.
 - `locks`: the writer lock, an OS lock on disk and a lease with a fencing token on S3.
 - `failures`: the one module that turns foreign exceptions into ours.
-- `tables`: Lance datasets; nothing outside this package imports `lance`.
+- `table`, `stagedwrites`, `manifest`: Lance datasets; nothing outside this package imports `lance`.
 
 This package knows bytes, versions and names; it knows no graph, no schema and no query.
 """

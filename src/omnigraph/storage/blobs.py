@@ -14,7 +14,7 @@ from hashlib import blake2b
 import pyarrow.compute as pc
 
 from omnigraph.model.catalog import ID_COLUMN
-from omnigraph.storage.reading import ROW_ID, Table
+from omnigraph.storage.table import ROW_ID, Table
 from omnigraph.storage.versionreads import version_read
 
 # At most so many bytes are in memory at once.

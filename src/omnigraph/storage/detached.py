@@ -6,7 +6,7 @@ versions holds the maintenance lock, or the one named here.
 
 Guarantees: a detached version belongs to no line and moves no head; what cannot be removed now is
 found by `cleanup`.
-Deliberately absent: what is built upon them (`upkeep`, `staging`).
+Deliberately absent: what is built upon them (`upkeep`, `stagedwrites`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from omnigraph import faults
 from omnigraph.errors import StorageError, StorageNotFoundError
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.failures import translated
-from omnigraph.storage.lines import line_path
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.tableforks import line_path
 
 # For those who need detached versions for a moment only, and not the maintenance lock.
 DETACHED_LOCK = "detached"

@@ -27,17 +27,20 @@ from lance.fragment import FragmentMetadata, write_fragments
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.commit import StagedWrite
 from omnigraph.model.snapshot import TableVersion
-from omnigraph.storage.cells import BATCH_BYTES, scan_whole
+from omnigraph.storage.blobrows import BATCH_BYTES, scan_whole
 from omnigraph.storage.failures import translated
 from omnigraph.storage.filters import scanner
 from omnigraph.storage.indexhealth import filtered_batches
-from omnigraph.storage.lines import Prepared, line_path, new_path, open_line, writable_line
 from omnigraph.storage.location import Location
-from omnigraph.storage.reading import open_dataset
-from omnigraph.storage.rewriting import ROW_ADDRESS, Addresses
 from omnigraph.storage.root import GraphRoot
-from omnigraph.storage.schemas import FILE_FORMAT, ROWS_PER_FILE, physical_schema, to_physical
+from omnigraph.storage.rowrewrite import ROW_ADDRESS, Addresses
+from omnigraph.storage.table import open_dataset
+from omnigraph.storage.tableforks import Prepared, line_path, new_path, open_line, writable_line
+from omnigraph.storage.tableschema import FILE_FORMAT, ROWS_PER_FILE, physical_schema, to_physical
 from omnigraph.storage.versionreads import version_read
+
+# Rows on their way into tables: DataFrames that are being loaded.
+SCRATCH = "__staging"
 
 TableType = NodeType | EdgeType
 

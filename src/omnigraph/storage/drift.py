@@ -1,7 +1,7 @@
 """What was done to a table between two versions of one line.
 
 Guarantees: reads only; a version whose record is gone is named as unknown, never guessed.
-Deliberately absent: what to do about it (`commit.repair`).
+Deliberately absent: what to do about it (`commit.headrepair`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 from omnigraph.errors import StorageNotFoundError
 from omnigraph.storage.failures import translated
-from omnigraph.storage.lines import open_line
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.tableforks import open_line
 
 UNKNOWN = "unknown"
 RESERVED = "ReserveFragments"

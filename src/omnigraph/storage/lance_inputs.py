@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import lance
 import pyarrow as pa
 
-from omnigraph.storage.cells import scan_whole
+from omnigraph.storage.blobrows import scan_whole
 from omnigraph.storage.failures import translated
 from omnigraph.storage.location import parse_location
 

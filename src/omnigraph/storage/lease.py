@@ -38,9 +38,9 @@ from omnigraph.errors import (
     StorageError,
     StoragePreconditionError,
 )
-from omnigraph.storage.holder import Holder, LockToken, next_token
+from omnigraph.storage.filelock import hold_memory, timed_out
+from omnigraph.storage.lockowner import Holder, LockToken, next_token
 from omnigraph.storage.objects import ObjectStore
-from omnigraph.storage.oslock import hold_memory, timed_out
 
 VARIABLE = "OMNIGRAPH_LEASE_TTL_MS"
 _DEFAULT_TTL_MS = 20_000

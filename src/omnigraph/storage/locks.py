@@ -27,10 +27,10 @@ from contextlib import AbstractContextManager
 from urllib.parse import quote
 
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.storage import lease, oslock
+from omnigraph.storage import filelock, lease
 from omnigraph.storage.disk import LOCKS
-from omnigraph.storage.holder import Holder, LockToken
-from omnigraph.storage.letters import Letters
+from omnigraph.storage.lockowner import Holder, LockToken
+from omnigraph.storage.mailbox import Letters
 from omnigraph.storage.objects import ObjectStore
 
 __all__ = ["Holder", "LockToken", "drop_lock", "letters_to", "read_fence", "writer_lock"]
@@ -56,9 +56,9 @@ def writer_lock(
     match store.location.scheme:
         case "file":
             place = f"{store.location.path}/{path}"
-            return oslock.hold_file(place, name, holder, timeout_s, meanwhile)
+            return filelock.hold_file(place, name, holder, timeout_s, meanwhile)
         case "memory":
-            return oslock.hold_memory(f"{store.location.uri}/{path}", name, holder, timeout_s)
+            return filelock.hold_memory(f"{store.location.uri}/{path}", name, holder, timeout_s)
         case "s3":
             return lease.hold(store, f"{path}.json", name, holder, timeout_s)
 
@@ -75,9 +75,9 @@ def read_fence(store: ObjectStore, name: str) -> int:
     path = lock_path(name)
     match store.location.scheme:
         case "file":
-            return oslock.read_token(f"{store.location.path}/{path}")
+            return filelock.read_token(f"{store.location.path}/{path}")
         case "memory":
-            return oslock.read_memory_token(f"{store.location.uri}/{path}")
+            return filelock.read_memory_token(f"{store.location.uri}/{path}")
         case "s3":
             return lease.read_token(store, f"{path}.json")
 
@@ -87,7 +87,7 @@ def drop_lock(store: ObjectStore, name: str) -> None:
     path = lock_path(name)
     match store.location.scheme:
         case "file":
-            oslock.drop_file(f"{store.location.path}/{path}")
+            filelock.drop_file(f"{store.location.path}/{path}")
         case "s3":
             store.delete(f"{path}.json")
 

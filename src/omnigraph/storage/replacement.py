@@ -46,6 +46,6 @@ def _manifest(uri: str, branch_id: str) -> ManifestFile:
 
 
 def _owner(version: TableVersion) -> str:
-    from omnigraph.storage.lines import owner_of  # which opens tables itself
+    from omnigraph.storage.tableforks import owner_of  # which opens tables itself
 
     return owner_of(version)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from omnigraph.storage.allowing import NOWHERE, AllowList
+from omnigraph.storage.blobpolicy import NOWHERE, AllowList
 from omnigraph.storage.durability import Durability, Medium
 from omnigraph.storage.incarnation import known
 from omnigraph.storage.location import Location, parse_location

@@ -31,8 +31,8 @@ from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.storage.analysis import TEXT_INDEX_OPTIONS
 from omnigraph.storage.filters import scanner
 from omnigraph.storage.indexhealth import filtered_batches
-from omnigraph.storage.reading import ROW_ID, Table
 from omnigraph.storage.rowsets import RowIds
+from omnigraph.storage.table import ROW_ID, Table
 
 TEXT = "text"
 ROW = "row"

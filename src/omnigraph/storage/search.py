@@ -4,15 +4,15 @@
     nearest.rows      _rowid, id, distance; best first, ties by id
     nearest.access    how it was found, for `explain`
 
-This is the front of `vectors`, `text` and `ranking`.
+This is the front of `vectors`, `text` and `scores`.
 
 Guarantees: the filter and the allowed rows apply before the ranking, never after it, so that a
 selective filter does not thin out the answer; rows that no index covers yet are found too.
 Deliberately absent: embedding a query text. That is the room `embedding`.
 """
 
-from omnigraph.storage.hits import DISTANCE, SCORE, Access, Hits, Path, TieBreak
-from omnigraph.storage.ranking import RRF_K, cosine_distances, rrf
+from omnigraph.storage.scores import RRF_K, cosine_distances, rrf
+from omnigraph.storage.searchresult import DISTANCE, SCORE, Access, Hits, Path, TieBreak
 from omnigraph.storage.text import DEFAULT_MAX_EDITS, MAX_EDITS, text_topk
 from omnigraph.storage.vectors import Holder, VectorTuning, query_vector, vector_topk
 

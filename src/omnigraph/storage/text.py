@@ -27,7 +27,10 @@ from omnigraph.ir.expr import TextMode
 from omnigraph.storage import rowsets
 from omnigraph.storage.analysis import fuzzy_terms
 from omnigraph.storage.filters import scanner
-from omnigraph.storage.hits import (
+from omnigraph.storage.indexhealth import DAMAGE, without
+from omnigraph.storage.rowsets import RowIds
+from omnigraph.storage.scratch import ROW, TEXT, Scratch, ScratchIndexes
+from omnigraph.storage.searchresult import (
     SCORE,
     Access,
     Hits,
@@ -39,10 +42,7 @@ from omnigraph.storage.hits import (
     no_rows,
     scope,
 )
-from omnigraph.storage.indexhealth import DAMAGE, without
-from omnigraph.storage.reading import ROW_ID, IndexInfo, Table
-from omnigraph.storage.rowsets import RowIds
-from omnigraph.storage.scratch import ROW, TEXT, Scratch, ScratchIndexes
+from omnigraph.storage.table import ROW_ID, IndexInfo, Table
 from omnigraph.storage.versionreads import version_read
 
 DEFAULT_MAX_EDITS = 2

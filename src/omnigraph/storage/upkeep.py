@@ -29,13 +29,10 @@ from typing import Any
 
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.commit import StagedWrite
-from omnigraph.model.indexing import IndexKind
+from omnigraph.model.indexes import IndexKind
 from omnigraph.model.snapshot import TableVersion
-from omnigraph.storage.building import StagedIndex, segments_of, stage_index, transaction_of
-from omnigraph.storage.columns import drop_transaction
-from omnigraph.storage.detached import detached
-from omnigraph.storage.indexing import IndexTask, plan_indexes
-from omnigraph.storage.layout import (
+from omnigraph.storage.columnchange import drop_transaction
+from omnigraph.storage.compaction import (
     LayoutPlan,
     Rewritten,
     plan_layout,
@@ -43,11 +40,14 @@ from omnigraph.storage.layout import (
     rewrite_transaction,
     still_valid,
 )
-from omnigraph.storage.lines import Prepared, open_line, writable_line
-from omnigraph.storage.reading import Table, open_table
+from omnigraph.storage.detached import detached
+from omnigraph.storage.indexfiles import StagedIndex, segments_of, stage_index, transaction_of
+from omnigraph.storage.indexplan import IndexTask, plan_indexes
+from omnigraph.storage.maintenancetasks import BuildTask, CompactTask, Spread, TableAt, run_upkeep
 from omnigraph.storage.root import GraphRoot
-from omnigraph.storage.schemas import physical_schema
-from omnigraph.storage.spreading import BuildTask, CompactTask, Spread, TableAt, run_upkeep
+from omnigraph.storage.table import Table, open_table
+from omnigraph.storage.tableforks import Prepared, open_line, writable_line
+from omnigraph.storage.tableschema import physical_schema
 
 Tell = Callable[[str], None]
 TableType = NodeType | EdgeType

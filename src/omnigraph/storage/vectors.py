@@ -3,9 +3,9 @@
 A vector index only proposes candidates, more than are wanted; their vectors are fetched with them
 and compared exactly. Where there is no index, or only few rows are allowed, all are compared.
 
-Guarantees: as `search` says, and a recall of at least 0.98 with the indexes that `indexing` builds;
-never fewer rows than are wanted and allowed; null vectors and vectors without a direction never
-match.
+Guarantees: as `search` says, and a recall of at least 0.98 with the indexes that `indexplan`
+builds; never fewer rows than are wanted and allowed; null vectors and vectors without a direction
+never match.
 Deliberately absent: other metrics than cosine distance.
 """
 
@@ -21,7 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.storage.filters import scanner
-from omnigraph.storage.hits import (
+from omnigraph.storage.indexhealth import DAMAGE, without
+from omnigraph.storage.nprobes import ALL_PARTITIONS, ProbeCurve
+from omnigraph.storage.rowsets import RowIds
+from omnigraph.storage.scores import cosine_distances
+from omnigraph.storage.searchresult import (
     DISTANCE,
     Access,
     Hits,
@@ -33,11 +37,7 @@ from omnigraph.storage.hits import (
     no_rows,
     scope,
 )
-from omnigraph.storage.indexhealth import DAMAGE, without
-from omnigraph.storage.probing import ALL_PARTITIONS, ProbeCurve
-from omnigraph.storage.ranking import cosine_distances
-from omnigraph.storage.reading import ROW_ID, IndexInfo, Table
-from omnigraph.storage.rowsets import RowIds
+from omnigraph.storage.table import ROW_ID, IndexInfo, Table
 from omnigraph.storage.versionreads import version_read
 
 # Comparing all of so many rows costs less than asking an index: rows to fetch, rows in memory.

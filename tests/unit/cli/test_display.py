@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cli import main, progress, tables
-from omnigraph.cli.formats import cell
+from omnigraph.cli import main, progressline, texttables
+from omnigraph.cli.rowformats import cell
 from omnigraph.progress import Progress
 
 
@@ -27,11 +27,11 @@ from omnigraph.progress import Progress
     ],
 )
 def test_a_line_of_progress(event: Progress, seconds: float, text: str) -> None:
-    assert progress.describe(event, seconds) == text
+    assert progressline.describe(event, seconds) == text
 
 
 def test_sizes() -> None:
-    assert [progress.sized(n) for n in (0, 999, 1500, 2_000_000, 3 * 10**15)] == [
+    assert [progressline.sized(n) for n in (0, 999, 1500, 2_000_000, 3 * 10**15)] == [
         "0 B",
         "999 B",
         "1.5 kB",
@@ -55,15 +55,15 @@ def narrow(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
 def test_text_is_wrapped_or_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     narrow(monkeypatch, 16)
     rows = [["ab", "one two three"]]
-    assert tables.table(["a", "b"], rows).splitlines()[2] == "ab  one two thr…"
-    wrapped = tables.table(["a", "b"], rows, tables.Layout(8, wraps=True)).splitlines()
+    assert texttables.table(["a", "b"], rows).splitlines()[2] == "ab  one two thr…"
+    wrapped = texttables.table(["a", "b"], rows, texttables.Layout(8, wraps=True)).splitlines()
     assert wrapped[2:] == ["ab  one two", "    three"]
 
 
 def test_rows_that_have_no_room_become_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     narrow(monkeypatch, 16)
     rows = [["1111111", "2222222", "3" * 20], ["1", "2", "3"]]
-    assert tables.table(["one", "two", "three"], rows).splitlines() == [
+    assert texttables.table(["one", "two", "three"], rows).splitlines() == [
         "one    1111111",
         "two    2222222",
         "three  33333333…",
@@ -72,19 +72,20 @@ def test_rows_that_have_no_room_become_blocks(monkeypatch: pytest.MonkeyPatch) -
         "two    2",
         "three  3",
     ]
-    wrapped = tables.table(["one", "two", "three"], rows, tables.Layout(wraps=True)).splitlines()
+    layout = texttables.Layout(wraps=True)
+    wrapped = texttables.table(["one", "two", "three"], rows, layout).splitlines()
     assert wrapped[2:5] == ["three  333333333", "       333333333", "       33"]
     narrow(monkeypatch, 3)
-    assert max(map(len, tables.table(["one", "two"], [["1", "2"]]).splitlines())) <= 3
+    assert max(map(len, texttables.table(["one", "two"], [["1", "2"]]).splitlines())) <= 3
 
 
 def test_without_a_terminal_nothing_is_cut() -> None:
-    assert "x" * 500 in tables.table(["a"], [["x" * 500]])
+    assert "x" * 500 in texttables.table(["a"], [["x" * 500]])
 
 
 def test_wide_letters_take_two_places() -> None:
-    assert tables.width("京都") == 4
-    assert tables.width("e\u0301") == 1
+    assert texttables.width("京都") == 4
+    assert texttables.width("e\u0301") == 1
 
 
 def test_a_terminal_is_not_ruled_by_data() -> None:

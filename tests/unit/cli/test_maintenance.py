@@ -8,10 +8,10 @@ from typing import Any
 
 import lance
 import pytest
-from tests.evolving import BASE, content, new_graph
+from tests.support.schemachanges import BASE, content, new_graph
 
 import omnigraph
-from omnigraph.cli.cleanup import parse_age
+from omnigraph.cli.commands.cleanup import parse_age
 from omnigraph.cli.main import run
 from omnigraph.errors import InvalidArgumentError
 

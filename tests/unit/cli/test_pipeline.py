@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.cli.main import run
 from omnigraph.cli.pipeline import OnSpark, listener
-from omnigraph.engines.spark.progress import ProgressEvent
+from omnigraph.engines.spark.jobevents import ProgressEvent
 
 SCHEMA = """
 node Person {

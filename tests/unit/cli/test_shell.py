@@ -9,8 +9,8 @@ import pytest
 
 import omnigraph
 from omnigraph.cli import main
-from omnigraph.cli.shell.completing import Completer
-from omnigraph.cli.shell.statements import as_query, is_complete, read_arguments
+from omnigraph.cli.commands.shell.completer import Completer
+from omnigraph.cli.commands.shell.entry import as_query, is_complete, read_arguments
 from omnigraph.errors import InvalidArgumentError
 
 SCHEMA = """

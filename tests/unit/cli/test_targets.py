@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.terminal import TAB, Terminal
+from tests.support.pseudoterminal import TAB, Terminal
 
 import omnigraph
 from omnigraph.cli import main, targets

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.terminal import CTRL_C, CTRL_D, TAB, Terminal, plain
+from tests.support.pseudoterminal import CTRL_C, CTRL_D, TAB, Terminal, plain
 
 import omnigraph
-from omnigraph.cli.tables import width
+from omnigraph.cli.texttables import width
 
 SCHEMA = """
 node Person {

@@ -6,7 +6,17 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.door import ACTOR, HaltError, branch, head, log_of, new_graph, propose, rows, write
+from tests.support.doorgraph import (
+    ACTOR,
+    HaltError,
+    branch,
+    head,
+    log_of,
+    new_graph,
+    propose,
+    rows,
+    write,
+)
 
 from omnigraph import faults
 from omnigraph.commit.branches import (
@@ -28,7 +38,7 @@ from omnigraph.errors import (
     StorageTransientError,
     TagNotFoundError,
 )
-from omnigraph.history.log import Line, commit_at
+from omnigraph.history.log import BranchLog, commit_at
 from omnigraph.history.refs import MAIN, branch_path, list_branches, list_tags, read_branch
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.storage.locks import writer_lock
@@ -104,7 +114,7 @@ def test_a_branch_begins_at_any_commit(root: GraphRoot) -> None:
     branch(root, "again", "old")
     write(root, {"A": {"x": 6}}, branch="old")
     # The commit that `old` began at can still be named on `old` itself.
-    line = Line(root, read_branch(root, "old").id)
+    line = BranchLog(root, read_branch(root, "old").id)
     assert commit_at(line, 2).sequence == 2
     assert rows(root, resolve(root, Target(branch="old", version=2)))["A"] == {"x": 1}
     assert rows(root, "again")["A"] == {"x": 1}
@@ -222,17 +232,17 @@ def test_a_grandchild_keeps_its_history_when_all_elders_go(root: GraphRoot) -> N
 
 def test_a_tag_outlives_its_branch(root: GraphRoot) -> None:
     made = branch(root, "f")
-    tag_at = Line(root, made.id).state.head
-    create_tag(root, "begun", Line(root, made.id), tag_at, ACTOR)
+    tag_at = BranchLog(root, made.id).state.head
+    create_tag(root, "begun", BranchLog(root, made.id), tag_at, ACTOR)
     commit = write(root, {"A": {"x": 9}}, branch="f")
-    create_tag(root, "v1", Line(root, made.id), commit, ACTOR, "the first")
+    create_tag(root, "v1", BranchLog(root, made.id), commit, ACTOR, "the first")
     write(root, {"A": {"x": 10}}, branch="f")
     delete_branch(root, "f", ACTOR)
     assert rows(root, resolve(root, Target(tag="v1")))["A"] == {"x": 9}
     assert rows(root, resolve(root, Target(tag="begun")))["A"] == {"x": 1}
     assert [tag.name for tag in list_tags(root)] == ["begun", "v1"]
     with pytest.raises(AlreadyExistsError):
-        create_tag(root, "v1", Line(root, made.id), commit, ACTOR)
+        create_tag(root, "v1", BranchLog(root, made.id), commit, ACTOR)
     delete_tag(root, "v1")
     with pytest.raises(TagNotFoundError):
         resolve(root, Target(tag="v1"))

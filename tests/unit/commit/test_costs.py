@@ -10,24 +10,24 @@ from typing import Any
 
 import lance
 import pytest
-from tests.door import ACTOR, age, branch, head, new_graph, propose, rows, write
-from tests.proxy import CountingProxy
-from tests.s3 import S3Server
+from tests.support.countproxy import CountingProxy
+from tests.support.doorgraph import ACTOR, age, branch, head, new_graph, propose, rows, write
+from tests.support.s3 import S3Server
 
 import omnigraph
 from omnigraph.commit.branches import delete_branch
 from omnigraph.commit.door import commit
-from omnigraph.history.branches import describe_branches
-from omnigraph.history.log import Line, filtered, find_by_prefix, walk
+from omnigraph.history.branchlist import describe_branches
+from omnigraph.history.log import BranchLog, filtered, find_by_prefix, walk
+from omnigraph.history.manifestrows import TAIL_COMMITS
 from omnigraph.history.resolve import Target, resolve
-from omnigraph.history.rows import TAIL_COMMITS
 from omnigraph.model.commit import TableUnchanged
 from omnigraph.operations.context import Context
 from omnigraph.operations.diff import diff
+from omnigraph.operations.lifecycle import open_graph
 from omnigraph.operations.merge import merge, preview_merge
-from omnigraph.operations.opening import open_graph
-from omnigraph.storage.reading import forget_tables
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.table import forget_tables
 
 TABLES = {"A": {"x": 1}, "B": {"y": 1}, "Link": {"l": 1}}
 
@@ -151,7 +151,7 @@ def aged(
                 write(root, {"A": {"x": 9}}, branch=f"other-{number}")
                 delete_branch(root, f"other-{number}", ACTOR)
             age(root, count - 2)
-            assert Line(root, "main").state.head.sequence == count
+            assert BranchLog(root, "main").state.head.sequence == count
         patch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
         # The first lease of a process also asks whether the store keeps its promises.
         write(new_graph(f"{place}/first"))
@@ -160,7 +160,7 @@ def aged(
 
 
 def old_id(root: GraphRoot, sequence: int) -> str:
-    found = Line(root, "main").commit(sequence)
+    found = BranchLog(root, "main").commit(sequence)
     assert found is not None
     return found.id
 
@@ -200,9 +200,9 @@ OPERATIONS: dict[str, Callable[[GraphRoot], object]] = {
 TRAVELS: dict[str, Callable[[GraphRoot], object]] = {
     "a state by version": lambda root: resolve(root, Target(version=60)),
     "a state by time": lambda root: resolve(
-        root, Target(timestamp_us=Line(root, "main").state.recent[0].created_at_us - 70)
+        root, Target(timestamp_us=BranchLog(root, "main").state.recent[0].created_at_us - 70)
     ),
-    "a commit by id": lambda root: find_by_prefix(Line(root, "main"), old_id(root, 60)),
+    "a commit by id": lambda root: find_by_prefix(BranchLog(root, "main"), old_id(root, 60)),
     "a write with an old key": lambda root: write(root, idempotency_key="first"),
     "branches and their distances": lambda root: describe_branches(root),
     "a rare commit": lambda root: next(filtered(root, "main", kind="init"), None),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.door import (
+from tests.support.doorgraph import (
     ACTOR,
     audit_rows,
     branch,
@@ -41,15 +41,15 @@ from omnigraph.errors import (
     StorageUnknownError,
     VersionConflictError,
 )
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.model.commit import CommitKind, HeadIs, Proposal, StagedWrite, TableUnchanged
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.storage.locks import writer_lock
 from omnigraph.storage.manifest import ManifestFile
-from omnigraph.storage.reading import open_table
 from omnigraph.storage.root import GraphRoot
-from omnigraph.storage.staging import Stager
+from omnigraph.storage.stagedwrites import Stager
+from omnigraph.storage.table import open_table
 
 A, B, LINK = 1, 3, 5
 
@@ -61,9 +61,9 @@ def root(tmp_path: Path) -> GraphRoot:
 
 # ledger: C01
 def test_many_tables_become_visible_in_one_publish(root: GraphRoot) -> None:
-    before = Line(root, "main").image.version
+    before = BranchLog(root, "main").image.version
     done = write(root, {"A": {"x": 1}, "B": {"y": 2}, "Link": {"l": 3}})
-    assert Line(root, "main").image.version == before + 1
+    assert BranchLog(root, "main").image.version == before + 1
     assert rows(root) == {"A": {"x": 1}, "B": {"y": 2}, "Link": {"l": 3}}
     assert {change.table_id for change in done.changes} == {A, B, LINK}
     assert pending(root) == []
@@ -144,7 +144,7 @@ def test_publisher_contention_is_retried_a_bounded_number_of_times(root: GraphRo
         """Somebody who ignores the lock publishes in between, each time."""
         nonlocal attempts
         attempts += 1
-        line = Line(GraphRoot.at(root.uri), "main")
+        line = BranchLog(GraphRoot.at(root.uri), "main")
         original(ManifestFile(root.location, "main"), line.image, line.image.tail)
         return original(self, *args)
 

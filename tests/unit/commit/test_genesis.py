@@ -6,7 +6,17 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.door import ACTOR, HaltError, branch, catalog_of, head, log_of, new_graph, rows, write
+from tests.support.doorgraph import (
+    ACTOR,
+    HaltError,
+    branch,
+    catalog_of,
+    head,
+    log_of,
+    new_graph,
+    rows,
+    write,
+)
 
 from omnigraph import faults
 from omnigraph.commit.genesis import create_graph, graph_exists, store_schema

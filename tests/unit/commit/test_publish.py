@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.door import (
+from tests.support.doorgraph import (
     ACTOR,
     HaltError,
     age,
@@ -24,7 +24,7 @@ from tests.door import (
 from omnigraph import faults
 from omnigraph.commit.branches import replace_branch
 from omnigraph.commit.door import commit_all, commit_prepared
-from omnigraph.commit.forward import fast_forward
+from omnigraph.commit.fastforward import fast_forward
 from omnigraph.commit.publish import Claim, claim, number, publish
 from omnigraph.commit.recovery import sweep
 from omnigraph.errors import (
@@ -33,9 +33,9 @@ from omnigraph.errors import (
     ReadSetChangedError,
     VersionConflictError,
 )
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
+from omnigraph.history.manifestrows import TAIL_COMMITS
 from omnigraph.history.refs import list_branches, read_branch
-from omnigraph.history.rows import TAIL_COMMITS
 from omnigraph.model.commit import CommitKind, Proposal, Signature
 from omnigraph.storage.locks import writer_lock
 from omnigraph.storage.root import GraphRoot
@@ -48,17 +48,17 @@ def root(tmp_path: Path) -> GraphRoot:
     return root
 
 
-def anything(_: Line) -> None:
+def anything(_: BranchLog) -> None:
     """No further conditions."""
 
 
 # ledger: C17
 def test_a_greater_fence_keeps_a_late_publisher_out(root: GraphRoot) -> None:
-    stale = Line(GraphRoot.at(root.uri), "main")
+    stale = BranchLog(GraphRoot.at(root.uri), "main")
     with writer_lock(root.objects, "main", owner=ACTOR) as token:
         mine = claim(stale, token)
         later = Claim(token, mine.fence + 10)
-        publish(Line(root, "main"), [replace(stale.state.head, id="01LATER")], later, anything)
+        publish(BranchLog(root, "main"), [replace(stale.state.head, id="01LATER")], later, anything)
         with pytest.raises(ReadSetChangedError, match="took over"):
             publish(stale, [replace(stale.state.head, id="01STALE")], mine, anything)
     assert log_of(root)[0].id == "01LATER"
@@ -66,7 +66,7 @@ def test_a_greater_fence_keeps_a_late_publisher_out(root: GraphRoot) -> None:
 
 # ledger: C17
 def test_a_lock_that_was_lost_publishes_nothing(root: GraphRoot) -> None:
-    line = Line(root, "main")
+    line = BranchLog(root, "main")
     with writer_lock(root.objects, "main", owner=ACTOR) as token:
         mine = claim(line, token)
     with pytest.raises(ConflictError, match="released"):
@@ -86,7 +86,7 @@ def test_a_graph_copied_without_its_locks_goes_on(root: GraphRoot) -> None:
 
 
 def test_numbers_parents_and_times_follow_from_the_head(root: GraphRoot) -> None:
-    line = Line(root, "main")
+    line = BranchLog(root, "main")
     head = line.state.head
     planned = [replace(head, id=f"01{n}", parents=("", "01OTHER")[: n + 1]) for n in range(3)]
     numbered = number(line, planned)
@@ -102,9 +102,9 @@ def test_several_requests_share_one_publish(root: GraphRoot, others: int) -> Non
     also = tuple(
         Signature(f"act-{n}", CommitKind.MUTATE, f"number {n}", f"key {n}") for n in range(others)
     )
-    before = Line(root, "main").image.version
+    before = BranchLog(root, "main").image.version
     made = commit_all(root, propose(root, {"A": {"x": 2}}, also=also, idempotency_key="k"))
-    assert Line(root, "main").image.version == before + 1
+    assert BranchLog(root, "main").image.version == before + 1
     assert len(made) == 1 + others
     assert [each.id for each in log_of(root)][: 1 + others] == [each.id for each in made][::-1]
     assert made[1].actor == "act-0"
@@ -129,7 +129,7 @@ def test_an_interrupted_group_is_recovered_whole(root: GraphRoot) -> None:
 
 
 def test_a_proposal_may_be_prepared_under_the_lock(root: GraphRoot) -> None:
-    def prepare(line: Line) -> Proposal:
+    def prepare(line: BranchLog) -> Proposal:
         assert line.state.head.sequence == head(root).sequence
         return propose(root, {"A": {"x": rows(root)["A"]["x"] + 1}})
 
@@ -188,7 +188,7 @@ def test_a_long_fast_forward_is_one_publish(root: GraphRoot) -> None:
     fast_forward(root, "main", made, ACTOR)
     assert [each.id for each in log_of(root)] == [each.id for each in log_of(root, "f")]
     for sequence in (2, 50, 100, 190):
-        assert Line(root, "main").tables_after(sequence) == head(root).tables
+        assert BranchLog(root, "main").tables_after(sequence) == head(root).tables
 
 
 def test_a_name_may_be_given_to_another_branch(root: GraphRoot) -> None:

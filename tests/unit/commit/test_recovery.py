@@ -11,7 +11,7 @@ from typing import Any
 
 import lance
 import pytest
-from tests.door import (
+from tests.support.doorgraph import (
     HaltError,
     audit_rows,
     branch,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.door import age, branch, head, log_of, new_graph, rows, write
+from tests.support.doorgraph import age, branch, head, log_of, new_graph, rows, write
 
 from omnigraph.errors import (
     BranchNotFoundError,
@@ -19,16 +19,16 @@ from omnigraph.errors import (
 )
 from omnigraph.history.catalogs import schema_path
 from omnigraph.history.log import (
-    Line,
+    BranchLog,
     commit_at,
     filtered,
     find_before,
     find_by_prefix,
     walk,
 )
+from omnigraph.history.manifestrows import TAIL_COMMITS
 from omnigraph.history.refs import branch_path, list_branches, read_branch
 from omnigraph.history.resolve import Target, find_commit, resolve
-from omnigraph.history.rows import TAIL_COMMITS
 from omnigraph.model.commit import Commit, CommitKind
 from omnigraph.storage.root import GraphRoot
 
@@ -62,7 +62,7 @@ def test_a_recent_state_needs_no_history_either(
     root = new_graph(str(tmp_path / "g"))
     age(root, TAIL_COMMITS)
     write(root, {"A": {"x": 1}, "B": {"y": 1}, "Link": {"l": 1}})
-    states = {Line(root, "main").state.head.sequence: head(root).tables}
+    states = {BranchLog(root, "main").state.head.sequence: head(root).tables}
     steps: list[dict[str, Any]] = [
         {"tables": {"A": {"x": 2}}},
         {"dropped": (3,)},
@@ -72,9 +72,9 @@ def test_a_recent_state_needs_no_history_either(
     for step in steps:
         made = write(root, **step)
         states[made.sequence] = head(root).tables
-    line = Line(root, "main")
+    line = BranchLog(root, "main")
     with monkeypatch.context() as patch:
-        patch.setattr(Line, "sealed", lambda *_: pytest.fail("it looked into history"))
+        patch.setattr(BranchLog, "sealed", lambda *_: pytest.fail("it looked into history"))
         assert {sequence: line.tables_after(sequence) for sequence in states} == states
     assert line.tables_after(min(states) - 1) == {}  # which the newest commits do not tell
 
@@ -82,7 +82,7 @@ def test_a_recent_state_needs_no_history_either(
 def test_the_newest_commits_need_no_history(
     old: GraphRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Line, "sealed", None)
+    monkeypatch.setattr(BranchLog, "sealed", None)
     newest = list(itertools.islice(walk(old, "main"), 5))
     assert [commit.sequence for commit in newest] == list(range(LONG, LONG - 5, -1))
 
@@ -98,7 +98,7 @@ def test_every_old_state_is_read_back(old: GraphRoot, sequence: int) -> None:
 # ledger: B03
 def test_commits_are_found_by_id_prefix_and_time(old: GraphRoot) -> None:
     commits = log_of(old)
-    line = Line(old, "main")
+    line = BranchLog(old, "main")
     for commit in commits[:: LONG // 9]:
         assert resolve(old, Target(commit=commit.id)).sequence == commit.sequence
         assert resolve(old, Target(commit=commit.id.lower())).commit_id == commit.id
@@ -169,7 +169,7 @@ def test_a_branch_continues_its_parents_history(old: GraphRoot) -> None:
     assert resolve(old, Target(branch="g", version=99)).commit_id == commits[-99].id
     assert rows(old, resolve(old, Target(branch="g", version=120))) == {"A": {"x": 100}}
     fork = commits[-100]
-    line = Line(old, read_branch(old, "f").id)
+    line = BranchLog(old, read_branch(old, "f").id)
     # The commit that it began at is stored with the branch and is still the parent's own.
     assert find_by_prefix(line, fork.id) == []
     assert find_before(line, 10**9, fork.created_at_us) is None
@@ -182,7 +182,7 @@ def test_a_reader_that_publishers_overtake_reads_on(tmp_path: Path) -> None:
     root = new_graph(str(tmp_path / "g"))
     age(root, 2 * TAIL_COMMITS)
     reader = GraphRoot.at(root.uri)
-    line = Line(reader, "main")
+    line = BranchLog(reader, "main")
     expected = [commit.id for commit in log_of(root)]
     walking = line.own_commits(line.state.head.sequence)
     begun = [next(walking)]

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from omnigraph.ir import expr as ir
 from omnigraph.ir.fold import _CHILDREN, children, contains, parts, replace_parts
-from omnigraph.ir.text import _RENDER
+from omnigraph.ir.irtext import _RENDER
 from omnigraph.model.types import I64, STRING
 
 X = ir.Property("p", "x", I64)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.twosides import content, new_graph, person, put
+from tests.support.branchgraphs import content, new_graph, person, put
 
+from omnigraph.commit.garbage import find_litter
+from omnigraph.commit.retention import Policy
 from omnigraph.errors import MergeConflictError
 from omnigraph.history.log import walk
 from omnigraph.history.refs import read_branch
 from omnigraph.history.resolve import Target
 from omnigraph.model.conflict import ConflictKind
-from omnigraph.operations.branching import create_branch, delete_branch
+from omnigraph.operations.branch import create_branch, delete_branch
 from omnigraph.operations.cleanup import cleanup
 from omnigraph.operations.context import Context
-from omnigraph.operations.litter import find_litter
 from omnigraph.operations.merge import Outcome, merge, options, preview_merge
 from omnigraph.operations.migrate import apply_schema
 from omnigraph.operations.rebase import rebase
-from omnigraph.operations.retention import Policy
 
 EVERYTHING = Policy(keep=1, grace_s=0, litter_s=0)
 SCHEMA = "node Person {\n  name: String @key\n  age: I32?\n  city: String?\n}\n"

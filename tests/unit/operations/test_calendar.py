@@ -211,11 +211,11 @@ def old(graph, tmp_path, monkeypatch) -> Graph:
     """Made by a release that took any date."""
     graph.ingest(envelope("good", day="2024-01-31", at="2024-01-31T00:00:00Z"))
     with monkeypatch.context() as patched:
-        patched.setattr("omnigraph.plan.columns.has_outside", lambda column: False)
+        patched.setattr("omnigraph.rows.columns.has_outside", lambda column: False)
         patched.setattr(
-            "omnigraph.plan.checks.outside", lambda column: pa.array([False] * len(column))
+            "omnigraph.rows.checks.outside", lambda column: pa.array([False] * len(column))
         )
-        patched.setattr("omnigraph.plan.checks.has_outside", lambda column: False)
+        patched.setattr("omnigraph.rows.checks.has_outside", lambda column: False)
         by_arrow(graph, tmp_path, [FIRST_DAY - 1, LAST_DAY + 1], [FIRST_MS - 1, LAST_MS + 1])
         graph.ingest(
             pa.table({"from": ["e0"], "to": ["e1"], "since": numbers([2**31 - 1], pa.date32())}),

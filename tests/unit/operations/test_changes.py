@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.twosides import SCHEMA, company, content, edge, new_graph, person, put
+from tests.support.branchgraphs import SCHEMA, company, content, edge, new_graph, person, put
 
 from omnigraph.errors import ChangeCursorError, ChangeFeedGapError, InvalidArgumentError
 from omnigraph.history.resolve import Target, resolve
@@ -18,7 +18,7 @@ from omnigraph.model.catalog import TableKind
 from omnigraph.model.change import Change, ChangeFilter, ChangeOp
 from omnigraph.model.feed import FeedPage
 from omnigraph.operations.baseline import install, stream_baseline
-from omnigraph.operations.branching import create_branch, delete_branch
+from omnigraph.operations.branch import create_branch, delete_branch
 from omnigraph.operations.changes import all_changes_in, baseline, changes_in, follow, poll
 from omnigraph.operations.context import Context
 from omnigraph.operations.merge import merge
@@ -283,7 +283,7 @@ def test_commits_of_one_group_have_changes_of_their_own(context: Context) -> Non
     from omnigraph.commit.door import commit_all
     from omnigraph.history.refs import read_branch
     from omnigraph.model.commit import CommitKind, Proposal, Signature
-    from omnigraph.storage.staging import Stager
+    from omnigraph.storage.stagedwrites import Stager
 
     base = resolve(context.root, Target())
     table = base.catalog.node("Company")

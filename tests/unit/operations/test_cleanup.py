@@ -11,12 +11,13 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from tests import door
-from tests.door import write as commit_rows
-from tests.evolving import content, new_graph
+from tests.support import doorgraph
+from tests.support.doorgraph import write as commit_rows
+from tests.support.schemachanges import content, new_graph
 
 import omnigraph
 from omnigraph import faults
+from omnigraph.commit.retention import Policy
 from omnigraph.errors import (
     CommitOutcomeUnknownError,
     DeniedError,
@@ -28,9 +29,8 @@ from omnigraph.graph import Graph
 from omnigraph.model.ulid import new_ulid
 from omnigraph.operations.cleanup import cleanup, purge
 from omnigraph.operations.context import Context
-from omnigraph.operations.load import SCRATCH
-from omnigraph.operations.retention import Policy
-from omnigraph.storage.reclaiming import table_paths
+from omnigraph.storage.distributed import SCRATCH
+from omnigraph.storage.reclamation import table_paths
 from omnigraph.storage.root import GraphRoot
 
 NOW = timedelta(0)
@@ -177,7 +177,7 @@ def test_what_deleted_branches_leave_is_reclaimed(graph: Graph) -> None:
 
 
 def test_tables_of_dropped_types_go_when_nobody_shows_them(graph: Graph) -> None:
-    from tests.evolving import CHANGES
+    from tests.support.schemachanges import CHANGES
 
     graph.apply_schema(CHANGES["drop a type"].schema)
     paths = set(Path(graph.uri).glob("nodes/*"))
@@ -320,7 +320,7 @@ def test_diffs_between_kept_states_survive(graph: Graph) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_four_thousand_small_updates_leave_little(tmp_path: Path) -> None:
-    root = door.new_graph(str(tmp_path / "g"))
+    root = doorgraph.new_graph(str(tmp_path / "g"))
     commit_rows(root, {"A": {f"a{n}": n for n in range(100)}})
     for n in range(4000):
         commit_rows(root, {"A": {f"a{n % 100}": n}})
@@ -329,7 +329,7 @@ def test_four_thousand_small_updates_leave_little(tmp_path: Path) -> None:
     cleanup(context, Policy(keep=10, grace_s=0), confirm=True)
     assert size_of(root.location.path) <= 10_000_000
     assert size_of(root.location.path) < grown
-    assert door.rows(root)["A"] == {f"a{n}": 3900 + n for n in range(100)}
+    assert doorgraph.rows(root)["A"] == {f"a{n}": 3900 + n for n in range(100)}
 
 
 # ledger: I06 R15

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from tests.written import another, heads, ids, new_graph, rows, values
+from tests.support.writegraphs import another, heads, ids, new_graph, rows, values
 
 from omnigraph import faults
 from omnigraph.commit.door import commit
@@ -31,13 +31,14 @@ from omnigraph.graph import Graph
 from omnigraph.history.refs import MAIN
 from omnigraph.model.commit import CommitKind, Proposal
 from omnigraph.model.write import Affected, WriteResult
-from omnigraph.operations import grouping, writing
 from omnigraph.operations.maintain import optimize
 from omnigraph.operations.mutate import MutationRequest
-from omnigraph.operations.requests import Conditions, Ticket
-from omnigraph.storage.allowing import NOWHERE
+from omnigraph.storage.blobpolicy import NOWHERE
 from omnigraph.storage.root import GraphRoot
-from omnigraph.storage.staging import Stager
+from omnigraph.storage.stagedwrites import Stager
+from omnigraph.writes import attempt as writing
+from omnigraph.writes import groupcommit
+from omnigraph.writes.request import Conditions, Ticket
 
 
 @pytest.fixture
@@ -86,11 +87,11 @@ def elsewhere(graph: Graph, text: str, **params: object) -> Callable[[], object]
 
     def act() -> WriteResult:
         other = another(graph)
-        saved, grouping._queues = grouping._queues, type(grouping._queues)()
+        saved, groupcommit._queues = groupcommit._queues, type(groupcommit._queues)()
         try:
             return other.mutate(text, params=params)
         finally:
-            grouping._queues = saved
+            groupcommit._queues = saved
 
     return act
 
@@ -309,11 +310,11 @@ def test_a_key_that_two_writers_use_at_once_counts_once(graph):
     other = elsewhere(graph, "query q() { insert Note { text: 'x' } }".replace("'", '"'))
 
     def same() -> None:
-        saved, grouping._queues = grouping._queues, type(grouping._queues)()
+        saved, groupcommit._queues = groupcommit._queues, type(groupcommit._queues)()
         try:
             insert(another(graph), "Ada", 1, idempotency_key="k")
         finally:
-            grouping._queues = saved
+            groupcommit._queues = saved
 
     with meanwhile(same):
         result = insert(graph, "Ada", 1, idempotency_key="k")
@@ -326,9 +327,9 @@ def test_a_key_that_two_writers_use_at_once_counts_once(graph):
 # Groups.
 
 
-def queue_of(graph: Graph) -> grouping._Queue:
+def queue_of(graph: Graph) -> groupcommit._Queue:
     """The queue of main's writers; it is there once somebody has written."""
-    return grouping._queues[graph.uri, MAIN, NOWHERE, graph._context.root.durability]
+    return groupcommit._queues[graph.uri, MAIN, NOWHERE, graph._context.root.durability]
 
 
 def at_once(graph: Graph, actions: list[Callable[[], object]]) -> list[object]:
@@ -516,7 +517,7 @@ def test_a_thread_that_is_interrupted_in_line_leaves_the_queue_usable(graph, mon
     """Whoever waits may be gone when it would lead: before its group begins, or after that was
     written without it."""
     insert(graph, "Zoe")
-    queue = grouping._queue(graph._context.root, MAIN)
+    queue = groupcommit._queue(graph._context.root, MAIN)
     proceed, write = threading.Event(), writing.BranchWriter.write
 
     def slow(self, tickets, **options):

@@ -13,9 +13,9 @@ import pytest
 import omnigraph
 from omnigraph.errors import StoragePermanentError, StorageTransientError
 from omnigraph.graph import Graph
-from omnigraph.storage import indexhealth, indexing
+from omnigraph.storage import indexhealth, indexplan
 from omnigraph.storage.indexhealth import filtered, filtered_batches
-from omnigraph.storage.reading import forget_tables, open_table
+from omnigraph.storage.table import forget_tables, open_table
 
 SCHEMA = """
 node Doc {
@@ -83,8 +83,8 @@ def make(folder: Path) -> Graph:
 
 @pytest.fixture(autouse=True)
 def _small_vectors_are_indexed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexing, "_EXACT_BYTES", 0)
-    monkeypatch.setattr(indexing, "_EXACT_ROWS", 0)
+    monkeypatch.setattr(indexplan, "_EXACT_BYTES", 0)
+    monkeypatch.setattr(indexplan, "_EXACT_ROWS", 0)
 
 
 @pytest.fixture

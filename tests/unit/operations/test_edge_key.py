@@ -123,7 +123,7 @@ def test_18_27_an_export_beyond_the_bound_is_imported(graph, tmp_path, monkeypat
     graph.ingest([*PEOPLE, *EDGES, *many])
     graph.export(str(tmp_path / "out"))
     monkeypatch.setattr(loading, "MOST_BYTES", 10_000)
-    monkeypatch.setattr("omnigraph.operations.loading_here.MOST_BYTES", 10_000)
+    monkeypatch.setattr("omnigraph.operations.embeddedload.MOST_BYTES", 10_000)
     done = import_graph(str(tmp_path / "copy"), str(tmp_path / "out"), SCHEMA)
     copy = omnigraph.open(str(tmp_path / "copy"))
     assert edges(copy) == edges(graph)

@@ -13,7 +13,7 @@ from omnigraph.cli.main import run
 from omnigraph.embedding.mock import mock_vector
 from omnigraph.errors import EmbeddingError, InvalidArgumentError
 from omnigraph.graph import Graph
-from omnigraph.storage.reading import open_table
+from omnigraph.storage.table import open_table
 
 SCHEMA = """
 node Doc {

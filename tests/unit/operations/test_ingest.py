@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from tests.written import heads, ids, new_graph, rows, values
+from tests.support.writegraphs import heads, ids, new_graph, rows, values
 
 from omnigraph.errors import (
     InvalidArgumentError,
@@ -25,9 +25,9 @@ from omnigraph.errors import (
     TypeNotFoundError,
 )
 from omnigraph.graph import Graph
+from omnigraph.intake.inputforms import supply
 from omnigraph.model.write import Affected
 from omnigraph.operations.ingest import Mode, ingest
-from omnigraph.operations.inputs import supply
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.evolving import content, new_graph
+from tests.support.schemachanges import content, new_graph
 
 import omnigraph
 from omnigraph import faults
@@ -23,13 +23,13 @@ from omnigraph.errors import (
     TypeNotFoundError,
 )
 from omnigraph.graph import Graph
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.resolve import head_snapshot
 from omnigraph.model.commit import CommitKind, Proposal
 from omnigraph.operations import maintain
-from omnigraph.storage import layout
-from omnigraph.storage.indexing import coverage
-from omnigraph.storage.reading import Table, open_table
+from omnigraph.storage import compaction
+from omnigraph.storage.indexplan import coverage
+from omnigraph.storage.table import Table, open_table
 from omnigraph.storage.upkeep import fit, plan_upkeep, prepare
 
 SCHEMA = """
@@ -295,7 +295,7 @@ def test_an_index_never_knows_rows_of_files_that_did_not_land(
 ) -> None:
     """Of two groups of files a writer changes one. The numbers of those that were to take their
     place go to files of other writers, in which an index must not look for the old rows."""
-    monkeypatch.setattr(layout, "ROWS_PER_FILE", 50)
+    monkeypatch.setattr(compaction, "ROWS_PER_FILE", 50)
     graph = omnigraph.init(
         str(tmp_path / "g"), "node Doc { key: String @key\n text: String @index }"
     )
@@ -308,7 +308,7 @@ def test_an_index_never_knows_rows_of_files_that_did_not_land(
     work = prepare(root, doc, plan, lambda text: None)
     graph.mutate('query u() { update Doc set { text: "new" } where key = "k00701" }')
 
-    def assemble(line: Line) -> Proposal:
+    def assemble(line: BranchLog) -> Proposal:
         now = head_snapshot(root, "main", line)
         fitted = fit(root, now.tables[doc.id], work)
         assert fitted.staged is not None

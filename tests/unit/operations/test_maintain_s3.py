@@ -7,7 +7,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from tests.evolving import CHANGES, content, new_graph
+from tests.support.schemachanges import CHANGES, content, new_graph
 
 import omnigraph
 from omnigraph.errors import GraphMovedError

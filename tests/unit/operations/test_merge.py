@@ -13,10 +13,11 @@ import lance
 import pyarrow as pa
 import pytest
 from lance.dataset import LanceScanner
-from tests.twosides import SCHEMA, company, content, edge, new_graph, person, put
+from tests.support.branchgraphs import SCHEMA, company, content, edge, new_graph, person, put
 
 from omnigraph import faults
 from omnigraph.commit.branches import was_deleted
+from omnigraph.commit.retention import Policy
 from omnigraph.errors import (
     BranchNotFoundError,
     HistoryReclaimedError,
@@ -29,25 +30,24 @@ from omnigraph.errors import (
 )
 from omnigraph.graph import Graph
 from omnigraph.history.ancestry import head_of, merge_bases
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import read_branch
 from omnigraph.history.resolve import Target, find_commit, find_record, resolve
+from omnigraph.merges import mergeplan
+from omnigraph.merges.resolutions import write_conflicts
+from omnigraph.merges.tablemerge import Choices
 from omnigraph.model.commit import Commit
 from omnigraph.model.conflict import Side
-from omnigraph.operations.branching import create_branch, delete_branch
+from omnigraph.operations.branch import create_branch, delete_branch
 from omnigraph.operations.cleanup import cleanup
 from omnigraph.operations.context import Context
 from omnigraph.operations.diff import diff
-from omnigraph.operations.inspecting import commits
+from omnigraph.operations.inspection import commits
+from omnigraph.operations.lifecycle import open_graph
 from omnigraph.operations.merge import MergeOptions, Outcome, merge, preview_merge
-from omnigraph.operations.merging import planning
-from omnigraph.operations.merging.resolutions import write_conflicts
-from omnigraph.operations.merging.tables import Choices
 from omnigraph.operations.migrate import apply_schema
-from omnigraph.operations.opening import open_graph
-from omnigraph.operations.retention import Policy
 from omnigraph.operations.revert import cherry_pick
-from omnigraph.plan.merging import Granularity
+from omnigraph.rows.threeway import Granularity
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def choose(**choices: Any) -> MergeOptions:
 
 
 def head(context: Context, branch: str = "main") -> Commit:
-    return Line(context.root, read_branch(context.root, branch).id).state.head
+    return BranchLog(context.root, read_branch(context.root, branch).id).state.head
 
 
 # ledger: B02
@@ -158,7 +158,8 @@ def test_what_was_merged_is_known_when_its_branch_is_gone(context: Context) -> N
     context.root.objects.delete_prefix(f"__manifest/{source.id}")
     put(context, {}, removed={"Person": ["cy"]})
     put(context, {"Person": [person("bob", age=41)]}, "g")
-    places = [head_of(Line(context.root, read_branch(context.root, n).id)) for n in ("main", "g")]
+    ids = [read_branch(context.root, name).id for name in ("main", "g")]
+    places = [head_of(BranchLog(context.root, each)) for each in ids]
     (base,) = merge_bases(context.root, [places[0]], [places[1]]).places
     assert base.commit.id == theirs.id
     assert "cy" in content(context, base.snapshot(context.root, "main"))["Person"]
@@ -615,7 +616,7 @@ def test_more_changes_than_fit_into_memory_are_refused(
     """While they are read, not by the system when there is no memory left."""
     before = content(diverged)
     with monkeypatch.context() as patch:
-        patch.setattr(planning, "machine_memory", lambda: 400)
+        patch.setattr(mergeplan, "machine_memory", lambda: 400)
         with pytest.raises(LimitExceededError, match="would hold more rows than fit") as caught:
             merge(diverged, "f")
     assert caught.value.limit == 100
@@ -661,7 +662,7 @@ def test_an_interrupted_merge_is_finished_only_if_it_was_confirmed(
 def test_a_merge_that_is_overtaken_is_prepared_again(
     diverged: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from omnigraph.operations.merging.staging import stage_plan as stage
+    from omnigraph.merges.mergewrites import stage_plan as stage
 
     writers = [person("dora", age=1), person("bob", age=55)]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evolving import BASE, CHANGES, apply, content, new_graph
+from tests.support.schemachanges import BASE, CHANGES, apply, content, new_graph
 
 import omnigraph
 from omnigraph import faults
@@ -22,7 +22,7 @@ from omnigraph.errors import (
 )
 from omnigraph.graph import Graph
 from omnigraph.lang.pg import codes
-from omnigraph.storage.reading import open_table
+from omnigraph.storage.table import open_table
 
 
 @pytest.fixture

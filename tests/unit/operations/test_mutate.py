@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
-from tests.written import SCHEMA, heads, ids, new_graph, rows, values
+from tests.support.writegraphs import SCHEMA, heads, ids, new_graph, rows, values
 
 import omnigraph
-from omnigraph.engines.embedded import statements
+from omnigraph.engines.embedded import mutation
 from omnigraph.errors import (
     DeniedError,
     InvalidArgumentError,
@@ -355,7 +355,7 @@ def test_values_outside_their_type_are_refused(graph):
 
 def test_a_mutation_is_bounded(graph, monkeypatch):
     people(graph, *(f"p{n}" for n in range(20)))
-    monkeypatch.setattr(statements, "MOST_BYTES", 100)
+    monkeypatch.setattr(mutation, "MOST_BYTES", 100)
     with pytest.raises(LimitExceededError) as error:
         run(graph, "update Person set { age: 1 } where age = 30")
     assert error.value.resource == "memory_bytes"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import omnigraph
+from omnigraph.commit.retention import Policy
 from omnigraph.graph import Graph
 from omnigraph.operations.context import Context
-from omnigraph.operations.retention import Policy
 
 SCHEMA = "node Doc { key: String @key body: String? @index }\nedge Cites: Doc -> Doc\n"
 OWN_KEY = "first"

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.evolving import content, new_graph
+from tests.support.schemachanges import content, new_graph
 
 from omnigraph import faults
 from omnigraph.errors import StorageTransientError

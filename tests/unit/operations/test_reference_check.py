@@ -12,13 +12,23 @@ from pathlib import Path
 import lance
 import pyarrow as pa
 import pytest
-from tests.references import FORGED, PLACE, SCHEMA, SECRET, WAYS, Way, blinded, closed_graph, scans
+from tests.support.blobreferences import (
+    FORGED,
+    PLACE,
+    SCHEMA,
+    SECRET,
+    WAYS,
+    Way,
+    blinded,
+    closed_graph,
+    scans,
+)
 
 import omnigraph
 from omnigraph.errors import ExternalBlobError, InvariantViolationError
 from omnigraph.graph import Graph
 from omnigraph.model.references import address_of, is_proven, stored_reference
-from omnigraph.storage.schemas import physical_schema, to_physical
+from omnigraph.storage.tableschema import physical_schema, to_physical
 
 
 @pytest.fixture

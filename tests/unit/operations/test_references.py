@@ -9,15 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.evolving import content
+from tests.support.schemachanges import content
 
 import omnigraph
 from omnigraph.errors import ExternalBlobError, InvalidArgumentError, InvalidDataError
 from omnigraph.graph import Graph
 from omnigraph.model.references import GIVEN, STORED, address_of
-from omnigraph.operations.opening import init_graph, open_graph
-from omnigraph.storage.allowing import AllowList
-from omnigraph.storage.reading import open_table
+from omnigraph.operations.lifecycle import init_graph, open_graph
+from omnigraph.storage.blobpolicy import AllowList
+from omnigraph.storage.table import open_table
 
 SCHEMA = """
 node Doc { key: String @key

@@ -25,7 +25,7 @@ from omnigraph.errors import GraphReplacedError
 from omnigraph.graph import Graph
 from omnigraph.history import refs
 from omnigraph.storage.objects import open_store
-from omnigraph.storage.reading import forget_tables, open_table
+from omnigraph.storage.table import forget_tables, open_table
 
 SCHEMA = "node Person { name: String @key  age: I64? }\nedge Knows: Person -> Person\n"
 INSERT = "query add($n: String, $a: I64) { insert Person { name: $n, age: $a } }"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.twosides import SCHEMA, company, content, edge, new_graph, person, put
+from tests.support.branchgraphs import SCHEMA, company, content, edge, new_graph, person, put
 
 from omnigraph.errors import ConflictError, InvalidArgumentError, MergeConflictError
 from omnigraph.history.refs import list_branches, read_branch
 from omnigraph.history.resolve import Target, resolve
+from omnigraph.merges.tablemerge import Choices
 from omnigraph.model.commit import CommitKind
 from omnigraph.model.conflict import Side
-from omnigraph.operations.branching import create_branch
+from omnigraph.operations.branch import create_branch
 from omnigraph.operations.context import Context
-from omnigraph.operations.inspecting import commits
+from omnigraph.operations.inspection import commits
 from omnigraph.operations.merge import MergeOptions, Outcome, merge
-from omnigraph.operations.merging.tables import Choices
 from omnigraph.operations.migrate import apply_schema
 from omnigraph.operations.rebase import rebase
 from omnigraph.operations.revert import cherry_pick, revert

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import omnigraph
-from omnigraph.engines.embedded.numbering import Numbering, number_rows, places_of
+from omnigraph.engines.embedded.rownumbers import Numbering, number_rows, places_of
 from omnigraph.errors import InvariantViolationError
 from omnigraph.graph import Graph
-from omnigraph.storage import indexing
-from omnigraph.storage.reading import Table, open_table
+from omnigraph.storage import indexplan
+from omnigraph.storage.table import Table, open_table
 
 SCHEMA = "node Doc { key: String @key  body: String? @index  place: Vector(2)? @index }"
 TEXTS = ["crimson apple", "azure heaven", "emerald oolong"]
@@ -22,8 +22,8 @@ TEXTS = ["crimson apple", "azure heaven", "emerald oolong"]
 
 @pytest.fixture
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
-    monkeypatch.setattr(indexing, "_EXACT_BYTES", 0)
-    monkeypatch.setattr(indexing, "_EXACT_ROWS", 0)
+    monkeypatch.setattr(indexplan, "_EXACT_BYTES", 0)
+    monkeypatch.setattr(indexplan, "_EXACT_ROWS", 0)
     found = omnigraph.init(str(tmp_path / "graph"), SCHEMA)
     rows = [
         {"key": f"k{n}", "body": text, "place": [1.0, float(n)]} for n, text in enumerate(TEXTS)

@@ -13,7 +13,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from tests.evolving import BASE, content, new_graph
+from tests.support.schemachanges import BASE, content, new_graph
 
 import omnigraph
 from omnigraph.errors import (
@@ -27,9 +27,9 @@ from omnigraph.graph import Graph
 from omnigraph.operations import export as exporting
 from omnigraph.operations.transfer import import_graph
 from omnigraph.storage.manifest import FORMAT_VERSION
-from omnigraph.storage.reading import forget_tables
-from omnigraph.storage.reclaiming import manifest_ids
+from omnigraph.storage.reclamation import manifest_ids
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.table import forget_tables
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "maintenance.md"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import lance
 import pytest
-from tests.evolving import content, new_graph
+from tests.support.schemachanges import content, new_graph
 
 import omnigraph
 from omnigraph.errors import InvalidArgumentError, RecoveryRequiredError
@@ -68,7 +68,7 @@ def test_damage_is_found(graph: Graph, damage: str, said: str) -> None:
         _change_rows(graph, damage)
     # Another process would not have the files in its caches.
     from omnigraph.history.catalogs import _read
-    from omnigraph.storage.reading import forget_tables
+    from omnigraph.storage.table import forget_tables
 
     forget_tables()
     _read.cache_clear()
@@ -127,7 +127,7 @@ def test_an_index_that_lies_is_found(graph: Graph) -> None:
         file.unlink()
     for file in (Path(place) / "_indices" / theirs).iterdir():
         (mine / file.name).write_bytes(file.read_bytes())
-    from omnigraph.storage.reading import forget_tables
+    from omnigraph.storage.table import forget_tables
 
     forget_tables()
     assert "the index 'id_btree' misses" in messages(omnigraph.open(graph.uri, read_only=True))

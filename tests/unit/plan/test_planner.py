@@ -7,9 +7,9 @@ import json
 from omnigraph.ir.query import ReadQuery
 from omnigraph.lang import gq
 from omnigraph.lang.pg import compile_schema
-from omnigraph.plan.explain import Actual, to_json, to_text
 from omnigraph.plan.operators import Limit, Match, Operator, Sort, TopK
 from omnigraph.plan.planner import Planner, plan_query
+from omnigraph.plan.plantext import Actual, to_json, to_text
 from omnigraph.plan.rules.order_joins import order_joins
 from omnigraph.plan.statistics import from_counts, rounded
 from omnigraph.plan.trees import operators

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.model.snapshot import TableVersion
-from omnigraph.storage.building import stage_index, transaction_of
-from omnigraph.storage.indexing import IndexTask
-from omnigraph.storage.reading import Table
+from omnigraph.storage.indexfiles import stage_index, transaction_of
+from omnigraph.storage.indexplan import IndexTask
+from omnigraph.storage.table import Table
 
 DIM = 64
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
-from tests.s3 import S3Server
+from tests.support.s3 import S3Server
 
 from omnigraph.errors import (
     StorageConfigurationError,

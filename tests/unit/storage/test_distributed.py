@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.graphs import write_graph
+from tests.support.querygraphs import write_graph
 
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.distributed import list_files, scan_files

@@ -13,7 +13,7 @@ import pytest
 import omnigraph
 from omnigraph.commit.publish import _force_published
 from omnigraph.errors import DurabilityError, InvalidArgumentError
-from omnigraph.history.log import Line
+from omnigraph.history.log import BranchLog
 from omnigraph.storage import durability
 from omnigraph.storage.durability import Durability, Medium, check_durability
 from omnigraph.storage.location import parse_location
@@ -221,7 +221,7 @@ def test_19_what_is_forced_after_a_publish_is_the_manifest(
     uri = str(tmp_path / "g")
     omnigraph.init(uri, SCHEMA)
     root = GraphRoot.at(uri)
-    line = Line(root, "main")
+    line = BranchLog(root, "main")
     synced.clear()
     _force_published(line, line.state.recent)
     assert [Path(each).name for each in synced] == ["main"]

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 from obstore.store import MemoryStore
-from tests.s3 import S3Server
+from tests.support.s3 import S3Server
 from tests.unit.storage import workers
 
 from omnigraph.errors import (
@@ -24,9 +24,9 @@ from omnigraph.errors import (
 from omnigraph.storage import lease, objects
 from omnigraph.storage.backend import Expect
 from omnigraph.storage.buckets import BucketBackend
-from omnigraph.storage.holder import Holder
 from omnigraph.storage.lease import Record
 from omnigraph.storage.location import parse_location
+from omnigraph.storage.lockowner import Holder
 from omnigraph.storage.locks import lock_path, read_fence, writer_lock
 from omnigraph.storage.objects import ObjectStore, Step, open_store
 

@@ -15,9 +15,9 @@ import pytest
 from tests.unit.storage import workers
 
 from omnigraph.errors import ConflictError, InvalidArgumentError, LockTimeoutError
-from omnigraph.storage import lease, oslock
+from omnigraph.storage import filelock, lease
 from omnigraph.storage.flock import FileLock
-from omnigraph.storage.holder import Holder
+from omnigraph.storage.lockowner import Holder
 from omnigraph.storage.locks import drop_lock, lock_path, read_fence, writer_lock
 from omnigraph.storage.objects import ObjectStore, open_store
 
@@ -172,22 +172,22 @@ def test_the_previous_holder_goes_first_only_a_few_times(tmp_path: Path) -> None
         while door.try_acquire():  # Until the second writer stands in it.
             door.release()
             time.sleep(0.005)
-    for _ in range(3 * oslock._TURNS):
+    for _ in range(3 * filelock._TURNS):
         with writer_lock(store, "main", owner="first"):
             order.append("first")
     thread.join()
-    assert order.index("second") < oslock._TURNS
+    assert order.index("second") < filelock._TURNS
 
 
 def test_a_row_of_turns_ends_by_time_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = str(tmp_path / "lock")
     holder = Holder.here("first", "write")
-    with oslock.hold_file(path, "main", holder, 1.0):
+    with filelock.hold_file(path, "main", holder, 1.0):
         pass
-    monkeypatch.setattr(oslock, "_ROW_S", 1e6)
-    assert oslock._Turn.of(oslock._read_path(f"{path}.lock")).next().number == 2
-    monkeypatch.setattr(oslock, "_ROW_S", 0.0)
-    turn = oslock._Turn.of(oslock._read_path(f"{path}.lock"))
+    monkeypatch.setattr(filelock, "_ROW_S", 1e6)
+    assert filelock._Turn.of(filelock._read_path(f"{path}.lock")).next().number == 2
+    monkeypatch.setattr(filelock, "_ROW_S", 0.0)
+    turn = filelock._Turn.of(filelock._read_path(f"{path}.lock"))
     assert (turn.is_ours, turn.left_s, turn.next().number) == (False, 0.0, 1)
 
 

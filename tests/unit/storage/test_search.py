@@ -23,11 +23,11 @@ from tests.unit.storage.search_tables import (
 )
 
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.model.indexing import IndexKind
+from omnigraph.model.indexes import IndexKind
 from omnigraph.storage import search
-from omnigraph.storage.indexing import IndexTask
-from omnigraph.storage.reading import Table
+from omnigraph.storage.indexplan import IndexTask
 from omnigraph.storage.search import VectorTuning, vector_topk
+from omnigraph.storage.table import Table
 
 ROWS = 3000
 EXACT = VectorTuning(exact=True)

@@ -24,13 +24,13 @@ from tests.unit.storage.search_tables import (
 
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.ir.expr import TextMode
-from omnigraph.model.indexing import IndexKind
+from omnigraph.model.indexes import IndexKind
 from omnigraph.storage import search
 from omnigraph.storage.analysis import TEXT_INDEX_OPTIONS
-from omnigraph.storage.indexing import IndexTask
-from omnigraph.storage.reading import Table
+from omnigraph.storage.indexplan import IndexTask
 from omnigraph.storage.scratch import ScratchIndexes, scratch_key
 from omnigraph.storage.search import text_topk
+from omnigraph.storage.table import Table
 
 DOCS = {
     "fox": "The quick brown fox jumps over the lazy dog",

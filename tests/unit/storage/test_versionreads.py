@@ -14,8 +14,8 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import HistoryReclaimedError, StorageNotFoundError
-from omnigraph.storage.reading import Table, open_table
 from omnigraph.storage.search import text_topk, vector_topk
+from omnigraph.storage.table import Table, open_table
 
 SCHEMA = """
 node P {

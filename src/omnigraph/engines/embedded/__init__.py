@@ -1,9 +1,10 @@
 """The engine in this process: Arrow from Lance, adjacency in numpy, plans run operator by operator.
 
-Read in this order: `numbering` and `resident` (a table version in memory), `catalog_view` (types
-and spaces), `adjacency`, `topology` and `walk` (edges), `frame` (rows), `evaluate` (expressions),
-then one module per family of operators, and `engine`. For writes: `lookup` and `lookups` (who has a
-key), `view` (what a write sees), `matching`, `statements`, `integrity`, `staging`.
+Read in this order: `rownumbers` and `tablecache` (a table version in memory), `catalog_view` (types
+and spaces), `adjacency`, `neighbours` and `walk` (edges), `frame` (rows), `frameexpr`
+(expressions), then one module per family of operators, and `engine`. For writes: `keylookup` and
+`lookupcache` (who has a key), `view` (what a write sees), `mutationrows`, `mutation`, `integrity`,
+`stagedelta`.
 
 Guarantees: a query only reads, and a write only stages; rows stay numbers until they are returned;
 caches hold immutable things.

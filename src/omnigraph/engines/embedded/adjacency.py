@@ -6,8 +6,8 @@ traversals without an edge variable need it; the others name each edge, with its
 
 Guarantees: built by sorting packed 64-bit integers, so at memory speed; never changed afterwards;
 edges whose end is missing are left out.
-Deliberately absent: where edges come from (`topology`), later versions (`carrying`), and walks over
-more than one hop (`walk`).
+Deliberately absent: where edges come from (`neighbours`), later versions (`adjacency_delta`), and
+walks over more than one hop (`walk`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from omnigraph.engines.embedded.bounds import Bounds
-from omnigraph.engines.embedded.numbering import Array
+from omnigraph.engines.embedded.rownumbers import Array
 
 _PIECE = 1 << 18
 

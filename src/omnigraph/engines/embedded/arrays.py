@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 
 from omnigraph.engines.embedded.bounds import Bounds
 from omnigraph.engines.embedded.cache import ByteCache
-from omnigraph.engines.embedded.numbering import NOBODY, Array, Label, Numbering, Placing
+from omnigraph.engines.embedded.rownumbers import NOBODY, Array, Label, Numbering, Placing
 from omnigraph.model.catalog import ID_COLUMN
-from omnigraph.storage.reading import ROW_ID
+from omnigraph.storage.table import ROW_ID
 
 if TYPE_CHECKING:
-    from omnigraph.engines.embedded.resident import Resident
+    from omnigraph.engines.embedded.tablecache import Resident
 
 # What reading one row by id costs, in rows of a full read of the column.
 _ROWS_PER_PROBE = 20_000

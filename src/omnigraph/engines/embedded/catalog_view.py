@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from omnigraph.engines.embedded.arrays import Arrays
 from omnigraph.engines.embedded.bounds import Bounds
-from omnigraph.engines.embedded.numbering import Array, Numbering
-from omnigraph.engines.embedded.resident import Resident
+from omnigraph.engines.embedded.rownumbers import Array, Numbering
+from omnigraph.engines.embedded.tablecache import Resident
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN, EdgeType, NodeType
 
 _PLAIN_COLUMNS = frozenset({ID_COLUMN, SRC_COLUMN, DST_COLUMN})

@@ -29,8 +29,8 @@ from omnigraph.lang.pg.steps import (
 from omnigraph.model.catalog import ID_COLUMN, SRC_COLUMN
 from omnigraph.model.keys import node_ids
 from omnigraph.model.snapshot import Snapshot
-from omnigraph.plan.checks import is_beyond, matches_pattern
-from omnigraph.storage.reading import Table, open_table
+from omnigraph.rows.checks import is_beyond, matches_pattern
+from omnigraph.storage.table import Table, open_table
 
 LISTED = 100
 

@@ -15,14 +15,14 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from omnigraph.engines.base import DEFAULT_OPTIONS, Options
-from omnigraph.engines.embedded import projecting
+from omnigraph.engines.embedded import projection
 from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.execute import Execution
 from omnigraph.engines.embedded.frame import Frame
 from omnigraph.engines.embedded.lineage import Lineage
-from omnigraph.engines.embedded.releasing import suit_queries
+from omnigraph.engines.embedded.malloc import suit_queries
 from omnigraph.engines.embedded.run import Run
-from omnigraph.engines.explaining import Explanation
+from omnigraph.engines.explanation import Explanation
 from omnigraph.engines.expressions.shapes import declared, last_projection, schema_of
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.result import Result
@@ -31,7 +31,7 @@ from omnigraph.plan.operators import Access, Branch, Expand, Operator, Reduce
 from omnigraph.plan.planner import Plan
 from omnigraph.plan.statistics import Statistics, from_snapshot
 from omnigraph.plan.trees import operators
-from omnigraph.storage.reading import open_table
+from omnigraph.storage.table import open_table
 
 _STATISTICS = 256
 # A branch on fewer rows than this asks the indexes of its edges.
@@ -97,7 +97,7 @@ class EmbeddedEngine:
 
         frame = run.bounds.listening(match) if traits.is_long else match()
         schema = schema_of(declared(plan), snapshot.catalog)
-        made: Iterator[pa.RecordBatch] = projecting.batches(columns, frame, schema, run)
+        made: Iterator[pa.RecordBatch] = projection.batches(columns, frame, schema, run)
         return Result(
             schema,
             made,

@@ -14,24 +14,24 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from omnigraph.engines.embedded import (
-    expanding,
-    joining,
-    ordering,
-    paging,
-    projecting,
-    reducing,
-    scanning,
-    searching,
+    expansion,
+    firstpage,
+    joins,
+    matchsearch,
+    projection,
+    reduction,
+    scans,
+    sortorder,
 )
-from omnigraph.engines.embedded.evaluate import holds
 from omnigraph.engines.embedded.frame import UNIT, Frame, stack
+from omnigraph.engines.embedded.frameexpr import holds
 from omnigraph.engines.embedded.meter import Meter
 from omnigraph.engines.embedded.partial import aggregate_parts, distinct_parts
 from omnigraph.engines.embedded.run import Run
 from omnigraph.engines.expressions.evaluate import bounds_of
 from omnigraph.plan import operators as op
-from omnigraph.plan.explain import Actual
 from omnigraph.plan.operators import Operator
+from omnigraph.plan.plantext import Actual
 
 
 class Execution:
@@ -73,16 +73,16 @@ class Execution:
         if id(operator) in self._starts:
             yield self._starts[id(operator)]
             return
-        found = scanning.scan(operator.node, operator.access, self.run)
+        found = scans.scan(operator.node, operator.access, self.run)
         yield Frame(len(found.numbers), {operator.node.var: found})
 
     def _expand(self, operator: op.Expand) -> Iterator[Frame]:
         for frame in self.frames_of(operator.input):
-            yield from expanding.expand_in_parts(operator, frame, self.run)
+            yield from expansion.expand_in_parts(operator, frame, self.run)
 
     def _reduce(self, operator: op.Reduce) -> Iterator[Frame]:
         for frame in self.frames_of(operator.input):
-            yield reducing.reduce_rows(operator, frame, self.run)
+            yield reduction.reduce_rows(operator, frame, self.run)
 
     def _filter(self, operator: op.Filter) -> Iterator[Frame]:
         for frame in self.frames_of(operator.input):
@@ -91,18 +91,18 @@ class Execution:
     def _join(self, operator: op.Join) -> Iterator[Frame]:
         right = self.rows_of(operator.right)
         for left in self.frames_of(operator.left):
-            for part in joining.parts_of(operator, left, right):
-                yield joining.join(operator, part, right, self.run)
+            for part in joins.parts_of(operator, left, right):
+                yield joins.join(operator, part, right, self.run)
 
     def _exists(self, operator: op.Exists) -> Iterator[Frame]:
         inner = self._inner_plan(operator.plan)
         for frame in self.frames_of(operator.input):
-            yield joining.exists(operator, frame, inner, self.run)
+            yield joins.exists(operator, frame, inner, self.run)
 
     def _optional(self, operator: op.Optional) -> Iterator[Frame]:
         inner = self._inner_plan(operator.plan)
         for frame in self.frames_of(operator.input):
-            yield joining.optional(operator, frame, inner, self.run)
+            yield joins.optional(operator, frame, inner, self.run)
 
     def _inner_plan(self, plan: Operator) -> Callable[[Frame], Frame]:
         def inner(outer: Frame) -> Frame:
@@ -115,32 +115,32 @@ class Execution:
         return inner
 
     def _search(self, operator: op.Search) -> Iterator[Frame]:
-        yield searching.search(operator, self.rows_of(operator.input), self.run)
+        yield matchsearch.search(operator, self.rows_of(operator.input), self.run)
 
     def _aggregate(self, operator: op.Aggregate) -> Iterator[Frame]:
         yield aggregate_parts(operator, self.frames_of(operator.input), self.run)
 
     def _project(self, operator: op.Project) -> Iterator[Frame]:
         for frame in self.frames_of(operator.input):
-            yield projecting.project(operator.columns, frame, self.run)
+            yield projection.project(operator.columns, frame, self.run)
 
     def _distinct(self, operator: op.Distinct) -> Iterator[Frame]:
         yield distinct_parts(self.frames_of(operator.input), self.run)
 
     def _sort(self, operator: op.Sort) -> Iterator[Frame]:
-        yield ordering.sort(operator, self.rows_of(operator.input), self.run)
+        yield sortorder.sort(operator, self.rows_of(operator.input), self.run)
 
     def _top_k(self, operator: op.TopK) -> Iterator[Frame]:
-        start = paging.start_of(operator)
+        start = firstpage.start_of(operator)
         frames = self.frames_of(operator.input) if start is None else self._pages(operator, start)
-        yield ordering.top_k(operator, frames, self.run)
+        yield sortorder.top_k(operator, frames, self.run)
 
     def _pages(self, operator: op.TopK, start: op.Scan) -> Iterator[Frame]:
         """Rows from the first starts on, until there are enough of them."""
         skipped, wanted = bounds_of(operator.offset, operator.limit, self.run)
-        order = paging.order_of_starts(operator, start)
+        order = firstpage.order_of_starts(operator, start)
         found = 0
-        for starts in paging.slices(self.rows_of(start), order, self.run):
+        for starts in firstpage.slices(self.rows_of(start), order, self.run):
             self._starts[id(start)] = starts
             try:
                 rows = self.rows_of(operator.input)
@@ -152,7 +152,7 @@ class Execution:
                 return
 
     def _limit(self, operator: op.Limit) -> Iterator[Frame]:
-        yield ordering.limit(operator, self.rows_of(operator.input), self.run)
+        yield sortorder.limit(operator, self.rows_of(operator.input), self.run)
 
 
 _RUNNERS: dict[type[Any], Callable[[Execution, Any], Iterator[Frame]]] = {

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engines.embedded.catalog_view import Space
-from omnigraph.engines.embedded.numbering import NOBODY, Array
+from omnigraph.engines.embedded.rownumbers import NOBODY, Array
 from omnigraph.ir.expr import Score
 
 

@@ -2,8 +2,8 @@
 
 Guarantees: every violation is reported with record, type, property, value and rule; the cost
 follows the delta, through lookups for few rows and one pass over a column for many.
-Deliberately absent: the checks themselves (`plan.constraints`), and rows by themselves
-(`plan.checks`).
+Deliberately absent: the checks themselves (`rows.setchecks`), and rows by themselves
+(`rows.checks`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engines.embedded.lookups import spelled
+from omnigraph.engines.embedded.lookupcache import spelled
 from omnigraph.engines.embedded.view import Numbers, View
 from omnigraph.errors import Violation
 from omnigraph.model.catalog import ID_COLUMN, SRC_COLUMN, EdgeType
 from omnigraph.model.temporal import python_values
-from omnigraph.plan import breaches
-from omnigraph.plan.columns import combined
-from omnigraph.plan.constraints import (
+from omnigraph.rows import breaches
+from omnigraph.rows.columns import combined
+from omnigraph.rows.deltas import Delta, TableDelta, no_rows
+from omnigraph.rows.findings import MOST, Findings
+from omnigraph.rows.setchecks import (
     Attached,
     Count,
     Endpoint,
@@ -31,8 +33,6 @@ from omnigraph.plan.constraints import (
     Unique,
     repeats,
 )
-from omnigraph.plan.deltas import Delta, TableDelta, no_rows
-from omnigraph.plan.findings import MOST, Findings
 
 
 def run_checks(view: View, delta: Delta, checks: tuple[SetCheck, ...]) -> Findings:

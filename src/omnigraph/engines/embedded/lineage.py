@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engines.embedded.numbering import (
+from omnigraph.engines.embedded.rownumbers import (
     Array,
     Label,
     Numbering,
@@ -30,12 +30,12 @@ from omnigraph.engines.embedded.numbering import (
 from omnigraph.errors import HistoryReclaimedError, StorageNotFoundError
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN
 from omnigraph.model.snapshot import TableVersion
-from omnigraph.storage.deltas import delta_size, descends, row_delta
-from omnigraph.storage.reading import ROW_ID
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.table import ROW_ID
+from omnigraph.storage.versiondiff import delta_size, descends, row_delta
 
 if TYPE_CHECKING:
-    from omnigraph.engines.embedded.resident import Resident
+    from omnigraph.engines.embedded.tablecache import Resident
 
 _TABLES = 4096
 _VERSIONS_PER_TABLE = 4

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from omnigraph import logs
 from omnigraph.engines.embedded.frame import Frame
 from omnigraph.engines.embedded.run import Run
-from omnigraph.plan.explain import Actual, title
 from omnigraph.plan.operators import Operator
-from omnigraph.storage.reading import IoCounters
+from omnigraph.plan.plantext import Actual, title
+from omnigraph.storage.table import IoCounters
 
 log = logs.logger("omnigraph.engines.embedded.execute")
 

@@ -5,7 +5,7 @@ once, the parts are cut down to distinct rows of what it needs; only `collect` k
 collects.
 
 Guarantees: the same groups as over all rows at once, in the order of their first row.
-Deliberately absent: how one part is grouped (`grouping`).
+Deliberately absent: how one part is grouped (`aggregation`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engines.embedded.frame import Frame, stack
-from omnigraph.engines.embedded.grouping import (
+from omnigraph.engines.embedded.aggregation import (
     Part,
     aggregate,
     average_of,
@@ -25,9 +24,10 @@ from omnigraph.engines.embedded.grouping import (
     extreme_of,
     groups_of,
 )
-from omnigraph.engines.embedded.numbering import Array
-from omnigraph.engines.embedded.projecting import project, repeated
-from omnigraph.engines.embedded.reducing import sums_by_row
+from omnigraph.engines.embedded.frame import Frame, stack
+from omnigraph.engines.embedded.projection import project, repeated
+from omnigraph.engines.embedded.reduction import sums_by_row
+from omnigraph.engines.embedded.rownumbers import Array
 from omnigraph.engines.embedded.run import Run
 from omnigraph.ir.expr import Aggregate as AggregateExpr
 from omnigraph.ir.expr import AggregateFn, Entity, Expr, ValueRef

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engines.embedded.catalog_view import TypeView
-from omnigraph.engines.embedded.evaluate import constant, is_constant
+from omnigraph.engines.embedded.frameexpr import constant, is_constant
 from omnigraph.engines.embedded.run import Run
 from omnigraph.engines.expressions.comparisons import is_exact
 from omnigraph.ir.expr import (
@@ -42,7 +42,7 @@ from omnigraph.ir.expr import (
     StringTest,
 )
 from omnigraph.model.types import Kind, ValueType
-from omnigraph.plan.coercion import fit, fit_options, mirrored
+from omnigraph.rows.coercion import fit, fit_options, mirrored
 
 # The largest expression that storage is asked, in leaves as Arrow writes them out: a balanced
 # conjunction of 32 comparisons.

@@ -11,18 +11,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from omnigraph.engines.base import Options
+from omnigraph.engines.embedded.adjacency_store import Keeper
 from omnigraph.engines.embedded.bounds import Bounds
 from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.catalog_view import Space, TypeView
-from omnigraph.engines.embedded.keeping import Keeper
 from omnigraph.engines.embedded.lineage import Ancestor, Lineage
-from omnigraph.engines.embedded.resident import Resident
-from omnigraph.engines.embedded.topology import Leg
+from omnigraph.engines.embedded.neighbours import Leg
+from omnigraph.engines.embedded.tablecache import Resident
 from omnigraph.errors import TypeNotFoundError
 from omnigraph.ir.query import Direction, EdgeStep
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.snapshot import Snapshot, TableVersion
-from omnigraph.storage.reading import IoCounters, open_table
+from omnigraph.storage.table import IoCounters, open_table
 
 
 class Run:

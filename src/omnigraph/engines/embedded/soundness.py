@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from omnigraph.lang.pg.steps import DataCheck, KeyMatchesIds, Unique, WithinCardinality
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN, Catalog, EdgeType, NodeType
 from omnigraph.model.snapshot import Snapshot
-from omnigraph.plan.checks import check_values
-from omnigraph.plan.constraints import end_type
-from omnigraph.plan.findings import Findings, Origin
-from omnigraph.storage.reading import open_table
+from omnigraph.rows.checks import check_values
+from omnigraph.rows.findings import Findings, Origin
+from omnigraph.rows.setchecks import end_type
+from omnigraph.storage.table import open_table
 
 _SHOWN = 20
 

@@ -5,7 +5,7 @@ did. A view answers their questions from the snapshot's tables and the deltas la
 
 Guarantees: immutable; a row that a delta replaced or removed is never seen in its old form; the
 tables that were asked are remembered, so that the write can be fenced by them.
-Deliberately absent: judging what is found (`integrity`), and predicates (`matching`).
+Deliberately absent: judging what is found (`integrity`), and predicates (`mutationrows`).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engines.embedded.lookup import Lookup
-from omnigraph.engines.embedded.lookups import BY_ID, Columns, Lookups, changed, spelled
+from omnigraph.engines.embedded.keylookup import Lookup
+from omnigraph.engines.embedded.lookupcache import BY_ID, Columns, Lookups, changed, spelled
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.model.snapshot import Snapshot, TableVersion
-from omnigraph.plan.checks import TableType, logical_schema
-from omnigraph.plan.columns import combined
-from omnigraph.plan.deltas import Delta, TableDelta, merged
-from omnigraph.plan.deltas import together as laid_together
-from omnigraph.plan.holders import NOBODY, Holders, KeyShape, holders_among, matched, together
-from omnigraph.storage.reading import Table, open_table
+from omnigraph.rows.checks import TableType, logical_schema
+from omnigraph.rows.columns import combined
+from omnigraph.rows.deltas import Delta, TableDelta, merged
+from omnigraph.rows.deltas import together as laid_together
+from omnigraph.rows.keyowners import NOBODY, Holders, KeyShape, holders_among, matched, together
 from omnigraph.storage.root import GraphRoot
+from omnigraph.storage.table import Table, open_table
 
 Numbers: TypeAlias = np.ndarray[Any, Any]
 

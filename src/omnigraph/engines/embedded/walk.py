@@ -19,8 +19,8 @@ import numpy as np
 
 from omnigraph.engines.embedded.bounds import Bounds
 from omnigraph.engines.embedded.catalog_view import Space
-from omnigraph.engines.embedded.numbering import Array
-from omnigraph.engines.embedded.topology import Leg
+from omnigraph.engines.embedded.neighbours import Leg
+from omnigraph.engines.embedded.rownumbers import Array
 
 # Visited marks of one chunk of sources, in bytes.
 _MARKS = 64 << 20

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from omnigraph.ir.expr import CompareOp
 from omnigraph.model.types import Kind, ValueType
-from omnigraph.plan.coercion import Fitted, fit, fit_options, mirrored
+from omnigraph.rows.coercion import Fitted, fit, fit_options, mirrored
 
 __all__ = ["in_constants", "in_lists", "mirrored", "one_zero", "to_column", "to_constant"]
 

@@ -4,7 +4,7 @@
     holds(predicates, rows)   marks of the rows for which all predicates are true
 
 Guarantees: three-valued logic as in SQL; a constant is compared in the type of what it meets
-(`plan.coercion`), so the answer here is the answer that an index gives.
+(`rows.coercion`), so the answer here is the answer that an index gives.
 Deliberately absent: aggregates and scores, which operators compute before; asking for a score here
 finds its column.
 """

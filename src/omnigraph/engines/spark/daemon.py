@@ -29,14 +29,14 @@ if os.environ.get("OMNIGRAPH_SPARK_PANDAS") == "false":
     sys.meta_path.insert(0, _Hidden())
 
 # For the workers; only now, that pandas may be hidden from them.
-import omnigraph.engines.spark.export  # noqa: E402
-import omnigraph.engines.spark.load  # noqa: E402
-import omnigraph.engines.spark.tables  # noqa: E402, F401
+import omnigraph.bulk.export  # noqa: E402
+import omnigraph.bulk.load  # noqa: E402
+import omnigraph.engines.spark.tableframes  # noqa: E402, F401
 
 if __name__ == "__main__":
     from pyspark.daemon import manager
 
-    from omnigraph.engines.spark.collecting import spare_collector
+    from omnigraph.engines.spark.workergc import spare_collector
 
     spare_collector()
     manager()

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from omnigraph.engines.base import DEFAULT_OPTIONS, Options
-from omnigraph.engines.explaining import Explanation
+from omnigraph.engines.explanation import Explanation
 from omnigraph.engines.expressions.shapes import declared, last_projection, schema_of
-from omnigraph.engines.spark.observing import observed
+from omnigraph.engines.spark.jobprogress import observed
 from omnigraph.engines.spark.session import get_session
 from omnigraph.engines.spark.settings import SparkSettings
 from omnigraph.errors import LimitExceededError
@@ -29,7 +29,7 @@ from omnigraph.plan.statistics import Statistics, from_snapshot
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from omnigraph.engines.spark.queries.stopping import Clock
+    from omnigraph.engines.spark.queries.cancellation import Clock
 
 
 class SparkEngine:
@@ -52,11 +52,11 @@ class SparkEngine:
         options: Options = DEFAULT_OPTIONS,
     ) -> Result:
         """The rows of a plan. Most of the work happens when they are read."""
+        from omnigraph.engines.spark.queries.cancellation import Clock, stoppable
         from omnigraph.engines.spark.queries.execute import Execution
-        from omnigraph.engines.spark.queries.returning import packed
+        from omnigraph.engines.spark.queries.querysession import own_session
+        from omnigraph.engines.spark.queries.resultbatches import packed
         from omnigraph.engines.spark.queries.run import Run, is_tiny
-        from omnigraph.engines.spark.queries.sessions import own_session
-        from omnigraph.engines.spark.queries.stopping import Clock, stoppable
         from omnigraph.engines.spark.queries.wanted import wanted_fields
 
         spark, clock = get_session(self._settings), Clock(options)
@@ -89,8 +89,8 @@ def _spark_plan(frame: DataFrame, options: Options) -> str | None:
 def _batches(
     spark: SparkSession, frame: DataFrame, schema: pa.Schema, options: Options, clock: Clock
 ) -> Iterator[pa.RecordBatch]:
-    from omnigraph.engines.spark.queries.returning import unpack
-    from omnigraph.engines.spark.queries.stopping import stoppable
+    from omnigraph.engines.spark.queries.cancellation import stoppable
+    from omnigraph.engines.spark.queries.resultbatches import unpack
 
     most, returned = options.limits.rows_returned, 0
     with stoppable(spark, clock), observed(spark, "run the query") as rows:

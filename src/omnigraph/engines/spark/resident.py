@@ -7,7 +7,7 @@ Where it listens, and the token that it asks for, stand in a file that its user 
 Guarantees: a server is used only if it is there, was started by this very version of the package
 and of Python, and reaches object stores with the same settings as the command does; why one is not
 used is told. What a dead server left is recognised as such.
-Deliberately absent: starting and stopping one (`serving`), and talking to it (`session`).
+Deliberately absent: starting and stopping one (`residentserver`), and talking to it (`session`).
 """
 
 from __future__ import annotations

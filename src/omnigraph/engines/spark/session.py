@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from omnigraph.engines.spark.archive import archive_options, is_recording
-from omnigraph.engines.spark.failures import rpc_errors
 from omnigraph.engines.spark.settings import SparkSettings, read_settings
+from omnigraph.engines.spark.sparkerrors import rpc_errors
 from omnigraph.errors import EngineUnavailableError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from omnigraph.ir import query as irq
 from omnigraph.ir.fold import parts
 from omnigraph.lang.diagnostics import Report, Span
 from omnigraph.lang.gq import ast
-from omnigraph.lang.gq.names import nodes_in, occurrences
+from omnigraph.lang.gq.variables import nodes_in, occurrences
 
 _ANONYMOUS = "_"
 _RANKINGS = frozenset({"bm25", "search", "fuzzy", "match_text", "rrf"})

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from omnigraph.lang.pg.apply import apply_steps
     from omnigraph.lang.pg.codes import CHANGES, FINDINGS
     from omnigraph.lang.pg.format import format_schema
-    from omnigraph.lang.pg.plan import plan_migration
+    from omnigraph.lang.pg.migrationplan import plan_migration
     from omnigraph.lang.pg.render import catalog_to_source
     from omnigraph.lang.pg.steps import DropMode, MigrationPlan, Step, StepKind, Tier
     from omnigraph.model.schema_ir import catalog_hash, from_json, to_json
@@ -31,7 +31,7 @@ _ELSEWHERE = {
     "CHANGES": "omnigraph.lang.pg.codes",
     "FINDINGS": "omnigraph.lang.pg.codes",
     "format_schema": "omnigraph.lang.pg.format",
-    "plan_migration": "omnigraph.lang.pg.plan",
+    "plan_migration": "omnigraph.lang.pg.migrationplan",
     "catalog_to_source": "omnigraph.lang.pg.render",
     "catalog_hash": "omnigraph.model.schema_ir",
     "from_json": "omnigraph.model.schema_ir",

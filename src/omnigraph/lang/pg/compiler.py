@@ -12,7 +12,7 @@ from omnigraph.model.catalog import Catalog
 
 def parse(text: str, file: str | None = None) -> ast.Schema:
     """The tree of a schema that holds together; else `SchemaError` with everything found."""
-    from omnigraph.lang.pg.resolve import resolve
+    from omnigraph.lang.pg.checker import resolve
 
     report = Report(Source(text, file))
     schema = parse_tokens(tokenize(report)[0], report)
@@ -41,8 +41,8 @@ def diagnose(
 
 def _compile(report: Report, accepted: Catalog | None) -> Catalog | None:
     from omnigraph.lang.pg.build import build
+    from omnigraph.lang.pg.checker import resolve
     from omnigraph.lang.pg.identity import identify
-    from omnigraph.lang.pg.resolve import resolve
 
     schema = parse_tokens(tokenize(report)[0], report)
     shape = resolve(schema, report)

@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from omnigraph.lang.diagnostics import Report, Span, offer
-from omnigraph.lang.patterns import matches, pattern_error
 from omnigraph.lang.pg import ast
 from omnigraph.lang.pg.defaults import normal_bound
 from omnigraph.lang.pg.shape import EdgeShape, NodeShape, PropertyShape, TableShape
+from omnigraph.lang.regex import matches, pattern_error
 from omnigraph.model.catalog import DST_COLUMN, SRC_COLUMN, Check, Range
 from omnigraph.model.types import Kind, ValueType
 

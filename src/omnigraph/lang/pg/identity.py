@@ -5,7 +5,7 @@ says `@rename_from` that name. Everything else is new and gets a fresh id.
 Guarantees: an id is never given out twice in a graph, not even after a drop; an exact name always
 wins over a rename hint; new ids are dealt by name, not by place in the text, so that the order of
 declarations has no effect on them.
-Deliberately absent: whether the change may be applied to the data (see `plan`).
+Deliberately absent: whether the change may be applied to the data (see `migrationplan`).
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from omnigraph.ir.expr import Aggregate as AggregateExpr
 from omnigraph.ir.expr import AggregateFn
-from omnigraph.plan.branches import peel
 from omnigraph.plan.estimate import Context
+from omnigraph.plan.leaves import peel
 from omnigraph.plan.liveness import counts_rows, live_above, match_below, replace_match
 from omnigraph.plan.operators import Aggregate, Match, Operator, Reduction
 from omnigraph.plan.trees import transform

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from omnigraph.plan.boundnames import endpoint_types
 from omnigraph.plan.estimate import Context
 from omnigraph.plan.operators import Match, NodeVar, Operator
-from omnigraph.plan.scope import endpoint_types
 from omnigraph.plan.trees import transform
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from omnigraph.ir.expr import Compare, CompareOp, Expr
 from omnigraph.ir.query import Traversal
+from omnigraph.plan.boundnames import traversal_extras
 from omnigraph.plan.estimate import EQUAL, Context, with_rows
 from omnigraph.plan.operators import (
     Argument,
@@ -27,7 +28,6 @@ from omnigraph.plan.operators import (
     Scan,
     Unit,
 )
-from omnigraph.plan.scope import traversal_extras
 from omnigraph.plan.trees import names_in
 
 

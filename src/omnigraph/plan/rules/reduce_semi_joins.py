@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from omnigraph.plan.branches import peel
+from omnigraph.plan.boundnames import endpoint_types
 from omnigraph.plan.estimate import Context
+from omnigraph.plan.leaves import peel
 from omnigraph.plan.liveness import (
     distinct_project,
     ignores_repeats,
@@ -29,7 +30,6 @@ from omnigraph.plan.operators import (
     Reduce,
     Reduction,
 )
-from omnigraph.plan.scope import endpoint_types
 from omnigraph.plan.trees import transform
 
 

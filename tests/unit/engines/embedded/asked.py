@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.graphs import PLAIN, Shape, write_graph
+from tests.support.querygraphs import PLAIN, Shape, write_graph
 
 from omnigraph.engines.base import DEFAULT_OPTIONS, Options
 from omnigraph.engines.embedded import EmbeddedEngine

@@ -14,9 +14,9 @@ from omnigraph.engines.embedded.adjacency import (
     build_by_edge,
     build_distinct,
 )
+from omnigraph.engines.embedded.adjacency_delta import carry_neighbours, widened
 from omnigraph.engines.embedded.bounds import Bounds
-from omnigraph.engines.embedded.carrying import carry_neighbours, widened
-from omnigraph.engines.embedded.numbering import NOBODY, Numbering, Placing, number_rows, pick
+from omnigraph.engines.embedded.rownumbers import NOBODY, Numbering, Placing, number_rows, pick
 
 BOUNDS = Bounds(Limits(seconds=None))
 SIZE = 6

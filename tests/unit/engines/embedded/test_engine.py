@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.graphs import Shape
+from tests.support.querygraphs import Shape
 from tests.unit.engines.embedded.asked import ask, graph, people
 
 from omnigraph.engines.base import Options

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.graphs import Shape
+from tests.support.querygraphs import Shape
 from tests.unit.engines.embedded.asked import SCHEMA, graph, people
 
 from omnigraph.engines.base import DEFAULT_OPTIONS

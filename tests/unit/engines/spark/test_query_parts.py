@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engines.expressions.shapes import last_projection
-from omnigraph.engines.spark.columns import arrow_type, from_spark, to_spark_type
 from omnigraph.engines.spark.queries.batches import Constants
-from omnigraph.engines.spark.queries.reading import Reading
+from omnigraph.engines.spark.queries.scans import Reading
 from omnigraph.engines.spark.queries.wanted import wanted_fields
+from omnigraph.engines.spark.sparktypes import arrow_type, from_spark, to_spark_type
 from omnigraph.ir.expr import Compare, CompareOp, Literal, Property
 from omnigraph.ir.query import ReadQuery
 from omnigraph.lang import gq

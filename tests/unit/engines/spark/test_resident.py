@@ -15,7 +15,7 @@ import pytest
 
 from omnigraph.cli.main import run
 from omnigraph.cli.pipeline import OnSpark
-from omnigraph.engines.spark import resident, serving
+from omnigraph.engines.spark import resident, residentserver
 from omnigraph.engines.spark.resident import RESIDENT_VARIABLE, Resident, find_resident
 from omnigraph.engines.spark.settings import SparkSettings, read_settings
 from omnigraph.errors import AlreadyExistsError, EngineUnavailableError, InvalidArgumentError
@@ -101,7 +101,7 @@ def test_it_can_be_switched_off(
     monkeypatch.setenv(RESIDENT_VARIABLE, "off")
     assert find_resident().resident is None
     with pytest.raises(InvalidArgumentError, match="switched off"):
-        serving.start_resident(SparkSettings())
+        residentserver.start_resident(SparkSettings())
 
 
 def test_one_of_another_build_or_environment_is_not_used(
@@ -111,7 +111,7 @@ def test_one_of_another_build_or_environment_is_not_used(
     assert not OnSpark(None, None, None).settings().resident
     assert "another version" in capsys.readouterr().err
     with pytest.raises(AlreadyExistsError, match="another version"):
-        serving.start_resident(SparkSettings())
+        residentserver.start_resident(SparkSettings())
     resident.write_state(file, replace(made(*server), environment="other"))
     assert "AWS_" in str(find_resident().unusable)
 
@@ -135,14 +135,14 @@ def test_a_dead_server_is_recognised_and_cleared_away(
 
 def test_started_twice_it_is_the_same(file: Path, server: tuple[int, int]) -> None:
     resident.write_state(file, made(*server))
-    found, is_new = serving.start_resident(SparkSettings())
+    found, is_new = residentserver.start_resident(SparkSettings())
     assert (found.pid, is_new) == (server[0], False)
     with pytest.raises(AlreadyExistsError, match=r"on local\[2\] and not on local\[1\]"):
-        serving.start_resident(SparkSettings("local[1]"))
-    stopped = serving.stop_resident()
+        residentserver.start_resident(SparkSettings("local[1]"))
+    stopped = residentserver.stop_resident()
     assert stopped is not None
     assert stopped.pid == server[0]
-    assert serving.stop_resident() is None
+    assert residentserver.stop_resident() is None
 
 
 def test_a_server_that_does_not_come_up_is_told(
@@ -150,14 +150,14 @@ def test_a_server_that_does_not_come_up_is_told(
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
     with pytest.raises(EngineUnavailableError, match="needs Java 17"):
-        serving.start_resident(SparkSettings("local[1]"))
+        residentserver.start_resident(SparkSettings("local[1]"))
     java = tmp_path / "jdk" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text("#!/bin/sh\necho no such thing >&2\nexit 3\n")
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
     with pytest.raises(EngineUnavailableError, match="its server ended") as caught:
-        serving.start_resident(SparkSettings("local[1]"))
+        residentserver.start_resident(SparkSettings("local[1]"))
     assert "no such thing" in caught.value.details["log"]
     assert not file.exists()
 
@@ -167,4 +167,4 @@ def test_an_endpoint_may_be_given_as_a_master() -> None:
     found = read_settings(environ={"OMNIGRAPH_SPARK_MASTER": "sc://there"})
     assert (found.master, found.remote) == (None, "sc://there")
     with pytest.raises(InvalidArgumentError, match="cannot be an endpoint"):
-        serving.start_resident(SparkSettings(remote="sc://there"))
+        residentserver.start_resident(SparkSettings(remote="sc://there"))

@@ -44,13 +44,13 @@ def test_executors_elsewhere_get_the_package_along() -> None:
     with zipfile.ZipFile(session._package()) as packed:
         names = packed.namelist()
     assert "omnigraph/__init__.py" in names
-    assert "omnigraph/engines/spark/writing.py" in names
+    assert "omnigraph/bulk/partwriter.py" in names
 
 
 def test_an_endpoint_that_goes_away_is_said_clearly() -> None:
     import grpc
 
-    from omnigraph.engines.spark.failures import translated
+    from omnigraph.engines.spark.sparkerrors import translated
 
     said = "went away during the job to count"
     with pytest.raises(EngineUnavailableError, match=said), translated("count"):

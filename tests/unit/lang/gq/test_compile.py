@@ -13,7 +13,7 @@ from omnigraph.errors import QueryError
 from omnigraph.ir import expr as ir
 from omnigraph.ir import query as irq
 from omnigraph.ir.fold import parts
-from omnigraph.ir.text import render as render_ir
+from omnigraph.ir.irtext import render as render_ir
 from omnigraph.lang import gq
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.compile import CACHE_SIZE, cache

@@ -24,7 +24,7 @@ from omnigraph.builder import (
 )
 from omnigraph.errors import InvalidArgumentError, QueryError
 from omnigraph.lang import gq
-from omnigraph.lang.gq.drafts.writing import text_of
+from omnigraph.lang.gq.drafts.querytext import text_of
 from omnigraph.lang.pg import compile_schema
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "gq"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.lang.patterns import matches, pattern_error
+from omnigraph.lang.regex import matches, pattern_error
 
 
 @pytest.mark.parametrize(

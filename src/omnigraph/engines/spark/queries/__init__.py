@@ -1,8 +1,8 @@
 """Read queries on Spark: the plan that the embedded engine runs, run on DataFrames.
 
-Read in this order: `layout` (which column holds what), `batches` (expressions inside tasks), `run`
-and `flow` (rows on their way), `reading` (tables), then one module per family of operators,
-`execute`, and `returning`.
+Read in this order: `columnnames` (which column holds what), `batches` (expressions inside tasks),
+`run` and `flow` (rows on their way), `scans` (tables), then one module per family of operators,
+`execute`, and `resultbatches`.
 
 Guarantees: the same rows in the same order as the embedded engine; rows stay on executors until
 they are returned, a batch at a time; expressions mean what `engines.expressions` says, and are

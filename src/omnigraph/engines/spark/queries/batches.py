@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from omnigraph.engines.expressions.functions import as_type
 from omnigraph.engines.expressions.shapes import TYPE_FIELD, object_fields, tables_of
-from omnigraph.engines.spark.columns import from_spark
-from omnigraph.engines.spark.queries.layout import Bound, Layout
+from omnigraph.engines.spark.queries.columnnames import Bound, Layout
+from omnigraph.engines.spark.sparktypes import from_spark
 from omnigraph.errors import InvariantViolationError
 from omnigraph.ir import expr as ir
 from omnigraph.model.catalog import ID_COLUMN, Catalog

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from omnigraph.engines.spark.queries import (
-    expanding,
-    grouping,
-    joining,
-    ordering,
-    reading,
-    reducing,
-    searching,
+    aggregation,
+    expansion,
+    joins,
+    matchsearch,
+    reduction,
+    scans,
+    sortorder,
 )
 from omnigraph.engines.spark.queries.flow import Flow, filtered, projected
 from omnigraph.engines.spark.queries.run import Run
@@ -38,35 +38,35 @@ class Execution:
         return _RUNNERS[type(operator)](self, operator)
 
     def _unit(self, operator: op.Unit) -> Flow:
-        return joining.unit(self._run)
+        return joins.unit(self._run)
 
     def _argument(self, operator: op.Argument) -> Flow:
         return self._arguments[-1]
 
     def _scan(self, operator: op.Scan) -> Flow:
-        return reading.scan(operator.node, self._run)
+        return scans.scan(operator.node, self._run)
 
     def _expand(self, operator: op.Expand) -> Flow:
-        return expanding.expand(operator, self.flow_of(operator.input), self._run)
+        return expansion.expand(operator, self.flow_of(operator.input), self._run)
 
     def _reduce(self, operator: op.Reduce) -> Flow:
-        return reducing.reduced(self.flow_of(operator.input), operator.branch, self._run)
+        return reduction.reduced(self.flow_of(operator.input), operator.branch, self._run)
 
     def _filter(self, operator: op.Filter) -> Flow:
-        flow = searching.looked_up(self.flow_of(operator.input), operator.predicates, self._run)
+        flow = matchsearch.looked_up(self.flow_of(operator.input), operator.predicates, self._run)
         return filtered(flow, operator.predicates, self._run)
 
     def _join(self, operator: op.Join) -> Flow:
         left, right = self.flow_of(operator.left), self.flow_of(operator.right)
-        return joining.join(operator, left, right, self._run)
+        return joins.join(operator, left, right, self._run)
 
     def _exists(self, operator: op.Exists) -> Flow:
         outer, inner = self.flow_of(operator.input), self._inner_plan(operator.plan)
-        return joining.exists(operator, outer, inner, self._run)
+        return joins.exists(operator, outer, inner, self._run)
 
     def _optional(self, operator: op.Optional) -> Flow:
         outer, inner = self.flow_of(operator.input), self._inner_plan(operator.plan)
-        return joining.optional(operator, outer, inner, self._run)
+        return joins.optional(operator, outer, inner, self._run)
 
     def _inner_plan(self, plan: Operator) -> Callable[[Flow], Flow]:
         def inner(outer: Flow) -> Flow:
@@ -79,28 +79,28 @@ class Execution:
         return inner
 
     def _search(self, operator: op.Search) -> Flow:
-        return searching.search(operator, self.flow_of(operator.input), self._run)
+        return matchsearch.search(operator, self.flow_of(operator.input), self._run)
 
     def _aggregate(self, operator: op.Aggregate) -> Flow:
-        return grouping.aggregate(operator, self.flow_of(operator.input), self._run)
+        return aggregation.aggregate(operator, self.flow_of(operator.input), self._run)
 
     def _project(self, operator: op.Project) -> Flow:
         return projected(self.flow_of(operator.input), operator.columns, self._run)
 
     def _distinct(self, operator: op.Distinct) -> Flow:
-        return grouping.distinct(self.flow_of(operator.input), self._run)
+        return aggregation.distinct(self.flow_of(operator.input), self._run)
 
     def _sort(self, operator: op.Sort) -> Flow:
         flow = self.flow_of(operator.input)
-        return ordering.sort(flow, operator.keys, operator.ties, self._run)
+        return sortorder.sort(flow, operator.keys, operator.ties, self._run)
 
     def _top_k(self, operator: op.TopK) -> Flow:
-        flow = ordering.sort(self.flow_of(operator.input), operator.keys, operator.ties, self._run)
-        return ordering.cut(flow, operator.offset, operator.limit, self._run)
+        flow = sortorder.sort(self.flow_of(operator.input), operator.keys, operator.ties, self._run)
+        return sortorder.cut(flow, operator.offset, operator.limit, self._run)
 
     def _limit(self, operator: op.Limit) -> Flow:
         flow = self.flow_of(operator.input)
-        return ordering.cut(flow, operator.offset, operator.limit, self._run)
+        return sortorder.cut(flow, operator.offset, operator.limit, self._run)
 
 
 _RUNNERS: dict[type[Any], Callable[[Execution, Any], Flow]] = {

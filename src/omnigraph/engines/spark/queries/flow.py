@@ -18,11 +18,11 @@ import pyarrow as pa
 
 from omnigraph.engines.expressions.evaluate import column as evaluated
 from omnigraph.engines.expressions.evaluate import holds
-from omnigraph.engines.spark.columns import arrow_type, spark_type, to_spark_type
 from omnigraph.engines.spark.queries.batches import BatchRows
-from omnigraph.engines.spark.queries.layout import Held, Layout
+from omnigraph.engines.spark.queries.columnnames import Held, Layout
 from omnigraph.engines.spark.queries.native import Native
 from omnigraph.engines.spark.queries.run import Run
+from omnigraph.engines.spark.sparktypes import arrow_type, spark_type, to_spark_type
 from omnigraph.ir.expr import Entity, Expr
 from omnigraph.ir.query import Projection
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.engines.expressions.evaluate import constant, is_constant
 from omnigraph.engines.spark.queries.batches import Constants
-from omnigraph.engines.spark.queries.layout import Layout
+from omnigraph.engines.spark.queries.columnnames import Layout
 from omnigraph.ir import expr as ir
 from omnigraph.ir.expr import CompareOp, Expr
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.model.types import INTEGER_KINDS, Kind
-from omnigraph.plan.coercion import Fitted, fit, fit_options, mirrored
+from omnigraph.rows.coercion import Fitted, fit, fit_options, mirrored
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.engines.base import Options
 from omnigraph.engines.spark.queries.batches import Constants
-from omnigraph.engines.spark.queries.layout import Field
+from omnigraph.engines.spark.queries.columnnames import Field
 from omnigraph.engines.spark.queries.wanted import Wanted
 from omnigraph.errors import TypeNotFoundError
 from omnigraph.model.catalog import EdgeType, NodeType

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from omnigraph.engines.expressions.evaluate import is_constant
 from omnigraph.engines.expressions.shapes import TYPE_FIELD, object_fields, tables_of
-from omnigraph.engines.spark.queries.layout import Field
+from omnigraph.engines.spark.queries.columnnames import Field
 from omnigraph.ir.expr import (
     Entity,
     Expr,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from omnigraph.ir import expr as ir
 from omnigraph.lang.diagnostics import suggest
 from omnigraph.lang.gq import ast
-from omnigraph.lang.gq.check import rules, search
+from omnigraph.lang.gq.check import rules, searchcalls
 from omnigraph.lang.gq.check.scope import show_type
 from omnigraph.model.types import (
     F64,
@@ -74,7 +74,7 @@ SCALARS: Final[dict[str, Signature]] = {
     },
     "to_string": Signature(SCALAR_KINDS - {Kind.BLOB}, "a scalar", _always(STRING)),
 }
-NAMES: Final = frozenset({*SCALARS, *AGGREGATES, *search.FUNCTIONS, "now", "coalesce"})
+NAMES: Final = frozenset({*SCALARS, *AGGREGATES, *searchcalls.FUNCTIONS, "now", "coalesce"})
 
 
 def lower_call(values: Values, node: ast.Call) -> ir.Expr | None:
@@ -84,8 +84,8 @@ def lower_call(values: Values, node: ast.Call) -> ir.Expr | None:
     if node.distinct or node.star:
         what = "distinct" if node.distinct else "*"
         return values.error("T32", f"`{what}` belongs in an aggregate", node.span)
-    if name in search.FUNCTIONS:
-        return search.lower_search(values, node)
+    if name in searchcalls.FUNCTIONS:
+        return searchcalls.lower_search(values, node)
     if name == "now":
         return _now(values, node)
     if name == "coalesce":

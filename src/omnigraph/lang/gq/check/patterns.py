@@ -32,7 +32,7 @@ from omnigraph.lang.gq.check.scope import (
 )
 from omnigraph.lang.gq.check.values import Values
 from omnigraph.lang.gq.check.walks import Walk, resolve_edges
-from omnigraph.lang.gq.names import names_in, nodes_in
+from omnigraph.lang.gq.variables import names_in, nodes_in
 from omnigraph.model.types import I64, Kind
 
 ANONYMOUS = "_"

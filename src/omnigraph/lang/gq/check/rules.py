@@ -10,7 +10,7 @@ import re
 from datetime import UTC, date, datetime
 from typing import Any
 
-from omnigraph.lang.patterns import pattern_error
+from omnigraph.lang.regex import pattern_error
 from omnigraph.model.types import FLOAT_KINDS, INTEGER_KINDS, Kind, ValueType
 
 INTEGER_RANGES: dict[Kind, tuple[int, int]] = {

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from omnigraph.lang.diagnostics import Report, Span, offer
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.check import rules
-from omnigraph.lang.gq.names import names_in
+from omnigraph.lang.gq.variables import names_in
 from omnigraph.model.catalog import Catalog, EdgeType, NodeType, TableType
 from omnigraph.model.types import STRING, Kind, ValueType
 

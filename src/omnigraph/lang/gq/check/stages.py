@@ -13,7 +13,7 @@ from omnigraph.ir import query as irq
 from omnigraph.ir.fold import children, contains, parts
 from omnigraph.lang.diagnostics import first_hint, offer
 from omnigraph.lang.gq import ast
-from omnigraph.lang.gq.check.operators import identity
+from omnigraph.lang.gq.check.exprops import identity
 from omnigraph.lang.gq.check.patterns import PatternChecker
 from omnigraph.lang.gq.check.scope import Context, NodeVar, Scope, ValueVar, Var
 from omnigraph.lang.gq.check.values import Values

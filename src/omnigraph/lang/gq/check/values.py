@@ -15,7 +15,7 @@ from typing import Any
 from omnigraph.ir import expr as ir
 from omnigraph.lang.diagnostics import Span, first_hint, offer, suggest
 from omnigraph.lang.gq import ast
-from omnigraph.lang.gq.check import calls, operators, rules, search
+from omnigraph.lang.gq.check import calls, exprops, rules, searchcalls
 from omnigraph.lang.gq.check.scope import (
     Context,
     EdgeVar,
@@ -72,8 +72,8 @@ class Values:
 
     def condition(self, node: ast.Expr) -> ir.Expr | None:
         """The IR of an expression that must be true or false."""
-        if isinstance(node, ast.Call) and node.name.text in search.TEXT_MODES:
-            return search.text_match(self, node)
+        if isinstance(node, ast.Call) and node.name.text in searchcalls.TEXT_MODES:
+            return searchcalls.text_match(self, node)
         found = self.lower(node)
         if found is None or found.type.kind is Kind.BOOL:
             return found
@@ -238,10 +238,10 @@ class Values:
         return None if item is None else ir.IsNull(item, node.negated)
 
     def binary(self, node: ast.Binary) -> ir.Expr | None:
-        return operators.lower_binary(self, node)
+        return exprops.lower_binary(self, node)
 
     def member(self, node: ast.Member) -> ir.Expr | None:
-        return operators.lower_member(self, node)
+        return exprops.lower_member(self, node)
 
     def call(self, node: ast.Call) -> ir.Expr | None:
         return calls.lower_call(self, node)

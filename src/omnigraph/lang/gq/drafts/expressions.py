@@ -45,7 +45,7 @@ class Expr:
         )
 
     def __repr__(self) -> str:
-        from omnigraph.lang.gq.drafts.writing import Writer
+        from omnigraph.lang.gq.drafts.querytext import Writer
 
         return Writer().expr(self._tree)
 

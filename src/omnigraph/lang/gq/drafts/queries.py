@@ -17,7 +17,7 @@ from omnigraph.errors import InvalidArgumentError
 from omnigraph.lang.gq import ast
 from omnigraph.lang.gq.drafts.clauses import Part, trees_of
 from omnigraph.lang.gq.drafts.expressions import Expr, Key, Value, name_node, tree_of
-from omnigraph.lang.gq.drafts.writing import read_type, text_of
+from omnigraph.lang.gq.drafts.querytext import read_type, text_of
 
 
 @dataclass(frozen=True)

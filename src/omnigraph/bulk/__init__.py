@@ -1,0 +1,11 @@
+"""Work over many rows, split into tasks for a `Runner`: this process, or executors of Spark.
+
+- `runner`: the protocol, and the runner of this process.
+- `splits`, `partreader`, `partrows`, `partwriter`: inputs cut into parts, read, checked, staged.
+- `stagedkeys`, `absence`, `verdicts`, `integrity`: set checks over staged and committed keys.
+- `load`: those stages in order, up to staged writes. `export`: the other way.
+- `keyscan`: which rows of a table have one of many keys. `rowvectors`: vectors made from texts.
+
+Guarantees: rows stay in tasks; nothing here moves a branch or imports PySpark.
+Deliberately absent: commits, and rules of its own: those are in `rows`.
+"""

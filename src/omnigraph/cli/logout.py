@@ -1,7 +1,0 @@
-"""`omnigraph logout`; see `login`."""
-
-from __future__ import annotations
-
-from omnigraph.cli.login import logout_app
-
-app = logout_app

@@ -1,0 +1,57 @@
+"""From rows of numbers to columns of values: between stages, and at the end as Arrow batches.
+
+Guarantees: properties are fetched batch by batch, for returned rows only.
+Deliberately absent: order and limits, which came before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph import progress
+from omnigraph.engines.embedded.frame import Entities, Frame
+from omnigraph.engines.embedded.frameexpr import column
+from omnigraph.engines.embedded.run import Run
+from omnigraph.ir.expr import Entity
+from omnigraph.ir.query import Projection
+
+BATCH_ROWS = 65_536
+
+
+def project(columns: tuple[Projection, ...], frame: Frame, run: Run) -> Frame:
+    """New names for a next stage. Bound nodes stay numbers."""
+    frame = repeated(frame)
+    entities: dict[str, Entities] = {}
+    values: dict[str, pa.Array] = {}
+    for item in columns:
+        if isinstance(item.expr, Entity):
+            entities[item.name] = frame.entities[item.expr.var]
+        else:
+            values[item.name] = column(item.expr, frame, run)
+    return Frame(frame.rows, entities, values)
+
+
+def repeated(frame: Frame) -> Frame:
+    """Weights as repeats of rows."""
+    if frame.weight is None:
+        return frame
+    rows = np.repeat(np.arange(frame.rows), frame.weight)
+    whole = frame.take(rows)
+    return Frame(whole.rows, whole.entities, whole.values, whole.scores)
+
+
+def batches(
+    columns: tuple[Projection, ...], frame: Frame, schema: pa.Schema, run: Run
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a result, a batch at a time."""
+    frame = repeated(frame)
+    run.bounds.returned(frame.rows)
+    for first in range(0, frame.rows, BATCH_ROWS):
+        run.bounds.check()
+        progress.report("fetch", first, frame.rows, rows=first)
+        part = frame.cut(first, BATCH_ROWS)
+        arrays = [column(item.expr, part, run) for item in columns]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,39 @@
+"""How a query was answered: by which engine, with which plan, and what that did.
+
+Guarantees: made without cost; rendered when somebody looks.
+Deliberately absent: measuring.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from omnigraph.plan.planner import Plan
+from omnigraph.plan.plantext import Actuals, to_json, to_text
+
+
+class Explanation:
+    """A plan, the engine that ran it and, after a profiled run, what it did.
+
+    `inner` is what the engine made of the plan, in its own words, if it has any.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        engine: str,
+        actuals: Actuals | None = None,
+        inner: str | None = None,
+    ) -> None:
+        self.plan = plan
+        self.engine = engine
+        self.actuals = actuals
+        self.inner = inner
+
+    def to_text(self) -> str:
+        text = f"engine {self.engine}\n{to_text(self.plan.root, self.actuals)}"
+        return text if self.inner is None else f"{text}\n{self.inner.rstrip()}\n"
+
+    def to_json(self) -> dict[str, Any]:
+        found = {"engine": self.engine, **to_json(self.plan, self.actuals)}
+        return found if self.inner is None else {**found, "inner": self.inner}

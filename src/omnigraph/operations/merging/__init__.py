@@ -1,8 +1,0 @@
-"""Three-way merging of snapshots: what merge, cherry-pick, revert and rebase have in common.
-
-What it does: `sides` holds the three snapshots and what changed on each side, `tables` decides
-table by table, `orphans` and `checking` look at the merged result as a whole, `planning` puts it
-together, `staging` writes it. `resolutions` reads and writes what people decide about conflicts.
-Guarantees: planning reads only what changed and writes nothing.
-Deliberately absent: which snapshots are merged and what becomes of the result; that is the verbs'.
-"""

@@ -1,0 +1,251 @@
+"""Processes that write to one branch: who holds its lock also writes for those who wait for it.
+
+A process that has to wait leaves its request as a letter (`storage.mailbox`). The holder carries
+out what it finds along with its own, as one group in which everybody has a commit, and answers.
+So a crowd of processes shares table commits and publishes like a crowd of threads does, and those
+who wait need not read what the others wrote.
+
+Guarantees: a request is carried out once, wherever anybody dies: its commit has the id of its
+letter, and who comes to hold the lock without an answer looks for that commit in the history before
+it does anything itself. Only requests that say the same in text are passed on, and only between
+processes that may refer to the same places outside of the graph, and never to one that promises
+less durability. A letter names the graph and the newest commit that its writer saw; it is not
+carried out on another graph at the address. Who cannot be served is told, and meets its errors
+itself.
+Deliberately absent: object stores, where the lock is a lease and a letter costs as much as a write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Any
+
+import orjson
+
+from omnigraph.errors import CommitOutcomeUnknownError, OmniGraphError
+from omnigraph.history.log import BranchLog
+from omnigraph.history.manifestrows import commit_from_json, commit_to_json
+from omnigraph.history.refs import read_branch
+from omnigraph.model.commit import Commit
+from omnigraph.model.ulid import new_ulid
+from omnigraph.storage.durability import Durability
+from omnigraph.storage.incarnation import known
+from omnigraph.storage.locks import letters_to
+from omnigraph.storage.mailbox import Letter, Letters
+from omnigraph.storage.root import GraphRoot
+from omnigraph.writes.request import Portable, Request, Ticket, result_of
+
+MOST_GUESTS = 64
+_LONGEST = 64 * 1024
+_VERSION = 1
+_ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+# The answer to a request that the holder could not carry out.
+_UNDONE = b"{}"
+
+
+class AnsweredError(Exception):
+    """Ends a wait: everything that we waited with has been carried out."""
+
+
+class Waiting:
+    """Our tickets, while another process may hold the lock."""
+
+    def __init__(self, root: GraphRoot, branch: str, tickets: Sequence[Ticket]) -> None:
+        self.was_served = False
+        self._root = root
+        self._branch = branch
+        self._tickets = tickets
+        self._posted: dict[Ticket, Letter] = {}
+        self._has_asked = False
+
+    def __enter__(self) -> Waiting:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, OmniGraphError):
+            self._give_up(error)
+        for letter in self._posted.values():
+            letter.close()
+
+    def _give_up(self, error: OmniGraphError) -> None:
+        """The wait ends with an error; what others took may be done all the same."""
+        self._read_answers()
+        for ticket, letter in self._posted.items():
+            if not letter.withdraw():
+                ticket.error = _unknown(letter.id, error)
+
+    def look(self) -> None:
+        """Ask the holder at first, then see whether it answered. Raises `AnsweredError` once all
+        tickets are done."""
+        if not self._has_asked:
+            self._has_asked = True
+            self._ask()
+        self._read_answers()
+        if all(ticket.is_done for ticket in self._tickets):
+            raise AnsweredError
+
+    def settle(self, line: BranchLog) -> list[Ticket]:
+        """Now that we hold the lock: find out what was done. Returns the tickets that were not."""
+        self._read_answers()
+        for ticket, letter in list(self._posted.items()):
+            try:
+                self._finish(ticket, _left_commit(line, letter))
+            except CommitOutcomeUnknownError as error:
+                ticket.error = error
+        return [ticket for ticket in self._tickets if not ticket.is_done]
+
+    def _ask(self) -> None:
+        branch_id = read_branch(self._root, self._branch).id
+        letters = letters_to(self._root.objects, branch_id)
+        if letters is None:
+            return
+        for ticket in self._tickets:
+            data = _written(self._root, branch_id, ticket.request)
+            letter = None if data is None else letters.post(new_ulid(), data)
+            if letter is not None:
+                self._posted[ticket] = letter
+
+    def _read_answers(self) -> None:
+        for ticket, letter in list(self._posted.items()):
+            answer = letter.answer()
+            if answer == _UNDONE:
+                self._finish(ticket, None)
+            elif answer is not None:
+                # One that another release wrote may say nothing to us; the history will.
+                with suppress(ValueError, KeyError, TypeError):
+                    self._finish(ticket, commit_from_json(orjson.loads(answer)))
+
+    def _finish(self, ticket: Ticket, commit: Commit | None) -> None:
+        if commit is not None:
+            ticket.result = result_of(commit)
+            self.was_served = True
+        self._posted.pop(ticket).close()
+
+
+class Guests:
+    """Requests of those who wait for the lock that we hold."""
+
+    def __init__(self, root: GraphRoot, own: Sequence[Ticket]) -> None:
+        self._root = root
+        self._own = own
+        self._letters: Letters | None = None
+        self._tickets: list[Ticket] = []
+        self.were_there = False
+
+    def take(self, line: BranchLog) -> list[Ticket]:
+        """What others ask for. The caller holds the lock and carries out what it can."""
+        letters = letters_to(self._root.objects, line.branch_id)
+        form = _common_form(self._own) if letters is not None and letters.are_there() else None
+        if letters is None or form is None:
+            return []
+        self._letters = letters
+        for id, data in letters.take(line.state.head.sequence, MOST_GUESTS - len(self._own)):
+            request = _request(self._root, line, form, data) if _ULID.fullmatch(id) else None
+            if request is None:
+                letters.answer(id, _UNDONE)
+            else:
+                self._tickets.append(Ticket(request, commit_id=id))
+        self.were_there = bool(self._tickets)
+        return self._tickets
+
+    def answer(self) -> None:
+        """Tell each what became of its request: what has no commit was certainly not carried out.
+        The caller still holds the lock."""
+        for ticket in self._tickets:
+            assert self._letters is not None
+            assert ticket.commit_id is not None
+            commit = ticket.result.commit if ticket.result else None
+            said = _UNDONE if commit is None else orjson.dumps(commit_to_json(commit))
+            self._letters.answer(ticket.commit_id, said)
+        self._tickets = []
+
+
+def _common_form(tickets: Sequence[Ticket]) -> type[Portable] | None:
+    """What requests must be like to be carried out with these. Who has a request that takes long,
+    or that may be refused, stays alone."""
+    forms = {_form(ticket.request) for ticket in tickets}
+    return forms.pop() if len(forms) == 1 else None
+
+
+def _form(request: Request) -> type[Portable] | None:
+    if isinstance(request, Portable) and request.to_text() is not None:
+        return type(request)
+    return None
+
+
+def _written(root: GraphRoot, branch_id: str, request: Request) -> bytes | None:
+    text = request.to_text() if isinstance(request, Portable) else None
+    if text is None or len(text) > _LONGEST:
+        return None
+    return orjson.dumps(
+        {
+            "version": _VERSION,
+            "allowed": _allowed(root),
+            "durability": root.durability,
+            "graph": known.stamp(root.uri),
+            "seen": known.newest_commit(root.uri, branch_id),
+            "request": orjson.Fragment(text),
+        }
+    )
+
+
+def _request(root: GraphRoot, line: BranchLog, form: type[Portable], data: bytes) -> Request | None:
+    """The request in a letter; None when it is not for us to carry out."""
+    try:
+        found = orjson.loads(data)
+        if not _is_of_this_graph(line, found):
+            return None
+        if found["version"] != _VERSION or found["allowed"] != _allowed(root):
+            return None
+        if found.get("durability") == Durability.POWER and root.durability is not Durability.POWER:
+            return None
+        return form.from_text(found["request"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _is_of_this_graph(line: BranchLog, letter: dict[str, Any]) -> bool:
+    """Whether the writer of a letter means the graph that is at the address now. A letter of a
+    release that did not say may be of any."""
+    if letter.get("graph") != line.image.stamp:
+        return False
+    seen = letter["seen"]
+    return seen is None or line.image.has_commit(int(seen[0]), str(seen[1]))
+
+
+def _allowed(root: GraphRoot) -> list[str]:
+    return [str(base) for base in root.allowed.bases]
+
+
+def _left_commit(line: BranchLog, letter: Letter) -> Commit | None:
+    """The commit of a letter that nobody answered. Whoever took it is gone, since we hold the lock,
+    and what it left half-way has been recovered."""
+    if letter.withdraw():
+        return None
+    note = letter.note()
+    if note is None:
+        raise _unknown(letter.id)
+    for commit in line.own_commits(line.state.head.sequence, note + 1):
+        if commit.id == letter.id:
+            return commit
+    return None
+
+
+def _unknown(commit_id: str, cause: BaseException | None = None) -> CommitOutcomeUnknownError:
+    error = CommitOutcomeUnknownError(
+        f"Another process was carrying out commit {commit_id} for this one; whether it did is not "
+        "known.",
+        hint="The next write or read-write open settles it; look the commit up after that, before "
+        "you repeat the write.",
+        commit_id=commit_id,
+    )
+    error.__cause__ = cause
+    return error
