@@ -1,4 +1,4 @@
-"""The exception tree: every failure that OmniGraph raises on purpose.
+"""The exception tree: every error that OmniGraph raises deliberately.
 
 ::
 
@@ -12,45 +12,45 @@
     │   ├── CommitNotFoundError
     │   ├── TagNotFoundError
     │   ├── TypeNotFoundError
-    │   └── HistoryReclaimedError        it existed, and cleanup removed it
-    │       └── ChangeFeedGapError       a feed cannot go on; take a new baseline
+    │   └── HistoryReclaimedError        the data was removed by cleanup
+    │       └── ChangeFeedGapError       the feed has a gap; take a new baseline
     ├── AlreadyExistsError
     ├── DeniedError
     ├── InvalidArgumentError
     │   ├── ChangeCursorError            a cursor or page token that does not fit the request
     │   └── ExternalBlobError            a blob refers to a place that is not allowed
     ├── InvalidDataError                 rows that break the schema; carries violations
-    ├── ConflictError                    somebody else was faster; `retryable` says what helps
+    ├── ConflictError                    a concurrent change won; see `retryable`
     │   ├── VersionConflictError
     │   ├── KeyConflictError
     │   ├── ReadSetChangedError
-    │   ├── GraphReplacedError           another graph lies at the address now
+    │   ├── GraphReplacedError           the address now has another graph
     │   ├── LockTimeoutError
     │   └── MergeConflictError
-    ├── PreconditionFailedError          the caller's own condition did not hold
-    ├── CommitOutcomeUnknownError        look before retrying
+    ├── PreconditionFailedError          a condition of the caller was not met
+    ├── CommitOutcomeUnknownError        check the outcome before retrying
     ├── RecoveryRequiredError
     ├── LimitExceededError
     ├── CancelledError
     ├── FormatError                      files of a newer or older OmniGraph
-    ├── InvariantViolationError          a promise of ours is broken; nothing was repaired
+    ├── InvariantViolationError          the stored data is inconsistent; not repaired
     ├── StorageError
     │   ├── StorageTransientError        try again later
     │   ├── StorageConfigurationError    credentials, bucket, region, path
     │   ├── StorageNotFoundError
     │   ├── StoragePreconditionError     compare-and-set lost
-    │   ├── StoragePermanentError        trying again will not help
-    │   ├── StorageUnknownError          it may or may not have happened
-    │   └── GraphMovedError              branches look for files where the graph once lay
-    ├── DurabilityError                  the disk did not take what was written
+    │   ├── StoragePermanentError        retrying does not help
+    │   ├── StorageUnknownError          the request may have succeeded
+    │   └── GraphMovedError              branches reference files at the old address
+    ├── DurabilityError                  the disk failed to store a write
     ├── EmbeddingError
-    └── EngineUnavailableError           an engine's own needs are missing (Java, an extra)
+    └── EngineUnavailableError           a requirement is missing (Java, an extra)
 
 Guarantees: every class has a `code` that stays the same across releases and is unique in the
 tree; every error turns into plain JSON values with `to_dict()`, and survives pickling (errors
 cross process borders inside Spark tasks).
 
-Absent on purpose: HTTP statuses and exit codes. The surfaces decide those from the class.
+HTTP statuses and exit codes are not defined here; the surfaces derive them from the class.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One value that breaks one rule. `record` counts input records from 0, `line` from 1."""
+    """One value that violates one constraint. `record` counts from 0, `line` from 1."""
 
     rule: str
     message: str
@@ -103,7 +103,7 @@ class Violation:
 
 
 class OmniGraphError(Exception):
-    """Root of the tree. Catch this to catch everything OmniGraph raises on purpose."""
+    """Root of the tree. Catch this to catch every error of OmniGraph."""
 
     code: ClassVar[str] = "omnigraph_error"
     default_hint: ClassVar[str | None] = None
@@ -184,13 +184,13 @@ class QueryError(SourceError):
 
 
 class NotFoundError(OmniGraphError):
-    """What the caller named does not exist."""
+    """The named object does not exist."""
 
     code = "not_found"
 
 
 class GraphNotFoundError(NotFoundError):
-    """No graph lives at this address."""
+    """There is no graph at this address."""
 
     code = "graph_not_found"
     default_hint = "Check the address, or create a graph there first."
@@ -225,17 +225,17 @@ class TypeNotFoundError(NotFoundError):
 
 
 class HistoryReclaimedError(NotFoundError):
-    """The version existed, and `cleanup` has removed it since."""
+    """The version was removed by `cleanup`."""
 
     code = "history_reclaimed"
     default_hint = "Choose a newer commit, and tag a commit that must stay readable."
 
 
 class ChangeFeedGapError(HistoryReclaimedError):
-    """The change feed cannot go on without a gap: `cleanup` removed what a commit changed."""
+    """The change feed has a gap: `cleanup` removed the data of a commit."""
 
     code = "change_feed_gap"
-    default_hint = "Take a new baseline and go on from its cursor; repeating this cannot succeed."
+    default_hint = "Write a new baseline and continue from its cursor; a retry fails again."
 
     def __init__(
         self,
@@ -254,20 +254,20 @@ class ChangeFeedGapError(HistoryReclaimedError):
 
 
 class AlreadyExistsError(OmniGraphError):
-    """The name is taken."""
+    """The name exists already."""
 
     code = "already_exists"
 
 
 class DeniedError(OmniGraphError):
-    """Policy forbids this actor to do this."""
+    """The policy does not allow this operation for this actor."""
 
     code = "denied"
-    default_hint = "Ask whoever keeps the policy of this graph for the permission."
+    default_hint = "Ask the administrator of this graph for the permission."
 
 
 class InvalidArgumentError(OmniGraphError):
-    """An argument makes no sense, whatever the state of the graph."""
+    """An argument is invalid, independent of the state of the graph."""
 
     code = "invalid_argument"
 
@@ -276,20 +276,18 @@ class ChangeCursorError(InvalidArgumentError):
     """A cursor or page token of the change feed does not belong to this request."""
 
     code = "change_cursor_rejected"
-    default_hint = "Use it with the graph, branch and filters that it was given out for."
+    default_hint = "Use it with the graph, branch and filters that it was created for."
 
 
 class ExternalBlobError(InvalidArgumentError):
-    """A blob refers to a place outside of the graph that is not allowed, or not there."""
+    """A blob references an external address that is not allowed or does not exist."""
 
     code = "external_blob_refused"
-    default_hint = (
-        "Name the place among the graph's external blobs when you open it, or hand in the bytes."
-    )
+    default_hint = "Add the address to `external_blobs` when you open the graph, or pass the bytes."
 
 
 class InvalidDataError(OmniGraphError):
-    """Rows break the schema. `violations` may be cut short; `total` counts all of them."""
+    """Rows violate the schema. `violations` may be truncated; `total` counts all of them."""
 
     code = "invalid_data"
     default_hint = "Correct the listed values and send the data again; nothing was written."
@@ -310,7 +308,7 @@ class InvalidDataError(OmniGraphError):
 
 
 class ConflictError(OmniGraphError):
-    """Somebody else changed the graph first. `retryable`: the same call may succeed again."""
+    """A concurrent change prevents this one. `retryable`: the same call may succeed later."""
 
     code = "conflict"
     default_retryable: ClassVar[bool] = True
@@ -328,7 +326,7 @@ class ConflictError(OmniGraphError):
 
 
 class VersionConflictError(ConflictError):
-    """A table moved from the version that this write was based on."""
+    """A table has changed since the version that this write is based on."""
 
     code = "version_conflict"
     default_hint = "Read the branch again and repeat the write."
@@ -359,7 +357,7 @@ class VersionConflictError(ConflictError):
 
 
 class KeyConflictError(ConflictError):
-    """A strict insert met ids that exist already."""
+    """A strict insert contains ids that exist already."""
 
     code = "key_conflict"
     default_retryable = False
@@ -388,14 +386,14 @@ class KeyConflictError(ConflictError):
 
 
 class ReadSetChangedError(ConflictError):
-    """A concurrent commit changed what this write's validation had read."""
+    """A concurrent commit changed data that the validation of this write had read."""
 
     code = "read_set_changed"
-    default_hint = "Repeat the write; it will be validated against the new state."
+    default_hint = "Repeat the write; it is validated against the new state."
 
 
 class GraphReplacedError(ConflictError):
-    """The graph at the address was restored, or deleted and made anew, since this was begun."""
+    """The graph at the address was restored, or deleted and created again, during the call."""
 
     code = "graph_replaced"
     default_retryable = False
@@ -406,10 +404,10 @@ class GraphReplacedError(ConflictError):
 
 
 class LockTimeoutError(ConflictError):
-    """The writer lock stayed taken. `holder` says who has it, where that is known."""
+    """The writer lock was not released in time. `holder` is its owner, if known."""
 
     code = "lock_timeout"
-    default_hint = "Wait for the other writer to finish, or allow a longer lock timeout."
+    default_hint = "Wait for the other writer to finish, or increase the lock timeout."
 
     def __init__(
         self,
@@ -425,27 +423,27 @@ class LockTimeoutError(ConflictError):
 
 
 class MergeConflictError(ConflictError):
-    """Two branches changed the same thing in ways that do not combine."""
+    """Two branches contain changes that cannot be combined."""
 
     code = "merge_conflict"
     default_retryable = False
     default_hint = "Resolve the listed conflicts on one of the branches, then merge again."
 
-    # All of them, also those beyond what `conflicts` lists, for whoever writes them to a file.
+    # All conflicts, including those beyond the limit of `conflicts`, for writing them to a file.
     every: Sequence[Any] = ()
 
     @property
     def conflicts(self) -> Sequence[dict[str, Any]]:
-        """What could not be combined, as plain values."""
+        """The conflicts, as plain values."""
         found: Sequence[dict[str, Any]] = self.details.get("conflicts", ())
         return found
 
 
 class PreconditionFailedError(OmniGraphError):
-    """A condition that the caller attached to the call did not hold; nothing was done."""
+    """A condition of the call was not met; nothing was changed."""
 
     code = "precondition_failed"
-    default_hint = "Look at the current state and decide anew."
+    default_hint = "Read the current state before repeating the call."
 
     def __init__(
         self,
@@ -462,10 +460,12 @@ class PreconditionFailedError(OmniGraphError):
 
 
 class CommitOutcomeUnknownError(OmniGraphError):
-    """The publish was sent and its answer lost: the commit may or may not be visible."""
+    """The response to the publish was lost: the commit may or may not be visible."""
 
     code = "commit_outcome_unknown"
-    default_hint = "Look the commit up in the branch's history before you repeat the write."
+    default_hint = (
+        "Check whether the history of the branch has the commit before you repeat the write."
+    )
 
     def __init__(
         self,
@@ -480,10 +480,10 @@ class CommitOutcomeUnknownError(OmniGraphError):
 
 
 class RecoveryRequiredError(OmniGraphError):
-    """An interrupted write must be recovered before this call can go on."""
+    """An interrupted write must be recovered before this call can continue."""
 
     code = "recovery_required"
-    default_hint = "Open the graph read-write; that recovers it."
+    default_hint = "Open the graph read-write, which runs the recovery."
 
     def __init__(
         self,
@@ -498,10 +498,10 @@ class RecoveryRequiredError(OmniGraphError):
 
 
 class LimitExceededError(OmniGraphError):
-    """A bound on memory, time, rows or size was reached."""
+    """A limit on memory, time, rows or size was exceeded."""
 
     code = "limit_exceeded"
-    default_hint = "Ask for less, or raise the limit."
+    default_hint = "Request less data, or raise the limit."
 
     def __init__(
         self,
@@ -522,7 +522,7 @@ class LimitExceededError(OmniGraphError):
 
 
 class CancelledError(OmniGraphError):
-    """The caller cancelled; no visible state was left."""
+    """The call was cancelled; nothing was changed."""
 
     code = "cancelled"
 
@@ -531,27 +531,27 @@ class FormatError(OmniGraphError):
     """The files were written by a newer or an unsupported older OmniGraph."""
 
     code = "format_error"
-    default_hint = "Upgrade OmniGraph to a release that knows this format."
+    default_hint = "Upgrade OmniGraph to a release that supports this format."
 
 
 class InvariantViolationError(OmniGraphError):
-    """The graph on disk breaks a promise that OmniGraph keeps. Nothing was changed."""
+    """The stored graph violates an invariant of OmniGraph. Nothing was changed."""
 
     code = "invariant_violation"
-    default_hint = "Keep the files as they are and report this; do not write to the graph."
+    default_hint = "Do not write to the graph or change its files, and report this error."
 
 
 class StorageError(OmniGraphError):
-    """The storage below failed."""
+    """The storage failed."""
 
     code = "storage_error"
 
 
 class StorageTransientError(StorageError):
-    """The storage was busy or unreachable for the moment."""
+    """The storage was temporarily busy or unreachable."""
 
     code = "storage_transient"
-    default_hint = "Try again in a moment."
+    default_hint = "Retry later."
 
 
 class StorageConfigurationError(StorageError):
@@ -568,14 +568,14 @@ class StorageNotFoundError(StorageError):
 
 
 class StoragePreconditionError(StorageError):
-    """A compare-and-set or create-if-absent lost against another writer."""
+    """A compare-and-set or create-if-absent failed because of another writer."""
 
     code = "storage_precondition"
-    default_hint = "Read the object again and decide anew."
+    default_hint = "Read the object again before repeating the request."
 
 
 class StoragePermanentError(StorageError):
-    """The storage refused, and would refuse again: disk full, corrupt object, unsupported."""
+    """A storage error that a retry does not solve: disk full, corrupt object, unsupported."""
 
     code = "storage_permanent"
 
@@ -588,29 +588,29 @@ class StorageUnknownError(StorageError):
 
 
 class GraphMovedError(StorageError):
-    """The graph was copied or moved, and its branches still look for files in the old place."""
+    """The graph was copied or moved, and its branches still reference files at the old address."""
 
     code = "graph_moved"
-    default_hint = "Run `omnigraph repair --confirm` on the graph where it lies now."
+    default_hint = "Run `omnigraph repair --confirm` on the graph at its new address."
 
 
 class DurabilityError(OmniGraphError):
-    """The operating system could not force what was written onto the medium."""
+    """The operating system could not flush the written data to the disk."""
 
     code = "durability"
     default_hint = (
-        "Look for disk errors in the system's log and for free space; then start the program "
-        "again, which recovers the graph, and look whether the commit is there."
+        "Check the system log for disk errors, and the free space; then restart the program, "
+        "which recovers the graph, and check whether the commit exists."
     )
 
 
 class EmbeddingError(OmniGraphError):
-    """A text could not be turned into a vector."""
+    """A text could not be converted to a vector."""
 
     code = "embedding_error"
 
 
 class EngineUnavailableError(OmniGraphError):
-    """An engine's own needs are missing: Java, or the packages of an extra."""
+    """A requirement of an engine is missing: Java, or the packages of an extra."""
 
     code = "engine_unavailable"

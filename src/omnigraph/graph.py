@@ -304,7 +304,7 @@ class Graph:
         progress: Callable[[ProgressEvent], None] | None = None,
     ) -> EmbedResult:
         """Make the vectors of `@embed` properties that are missing or older than their texts, in
-        one commit; or `everything` anew; or `clean` them away.
+        one commit; with `everything`, recompute all of them; with `clean`, remove them.
 
         `select` narrows rows down: `Type:property=value`.
         """
@@ -634,8 +634,8 @@ class Graph:
         granularity: str = "property",
         resolutions: str | None = None,
     ) -> tuple[Commit, ...]:
-        """Put this branch's own commits on top of another branch; returns them as made anew.
-        Conflicts are decided as in `merge`; theirs are the commits that are made anew."""
+        """Repeat the commits of this branch on top of another branch; returns the new commits.
+        Conflicts are resolved as in `merge`; `theirs` are the repeated commits."""
         from omnigraph.operations import merge as merging
         from omnigraph.operations import rebase as rebasing
 
@@ -754,7 +754,7 @@ class Graph:
         return counting.stats(self._context, self.branch_name, disk=disk)
 
     def verify(self, *, quick: bool = False) -> Verification:
-        """Check that manifests, tables, indexes and constraints agree. Changes nothing."""
+        """Check the consistency of manifests, tables, indexes and constraints. Changes nothing."""
         from omnigraph.operations import verify as verifying
 
         return verifying.verify(self._context, quick=quick)

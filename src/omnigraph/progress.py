@@ -1,4 +1,4 @@
-"""How far long work has come, told to whoever listens.
+"""Progress events of long work, for a listener.
 
     with progress.listening(print):
         graph.ingest("people.jsonl")

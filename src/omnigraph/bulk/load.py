@@ -175,7 +175,7 @@ class _Loader:
         return self._runner.run(stage, tasks, "read, check and write rows", measure)
 
     def _stage_again(self, parts: Iterable[int]) -> None:
-        """Stage some parts anew, without the rows that are dropped by now."""
+        """Stage some parts again, without the rows that were dropped in the meantime."""
         chosen = sorted(set(parts))
         tasks = [
             PartTask(
@@ -382,7 +382,7 @@ class _Loader:
                 yield unnamed_notice(target.table, unnamed)
 
     def _replace(self, batch: Batch) -> dict[int, list[Removed]]:
-        """Mark the committed rows that the load brings anew."""
+        """Mark the committed rows that the load replaces."""
         if self._plan.mode != "merge":
             return {}
         tasks, owners = [], []

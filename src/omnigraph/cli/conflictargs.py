@@ -33,20 +33,20 @@ class Deciding(Bundle):
     """Who wins, by type or altogether, and what was decided by hand."""
 
     strategy: Annotated[
-        str, typer.Option(metavar="SIDE", help="Who wins a conflict: fail, ours or theirs.")
+        str, typer.Option(metavar="SIDE", help="Resolution of conflicts: fail, ours or theirs.")
     ] = "fail"
     type_strategy: Annotated[
         list[str] | None,
         typer.Option(metavar="TYPE=SIDE", help="The same for one type; may be repeated."),
     ] = None
     granularity: Annotated[
-        str, typer.Option(metavar="UNIT", help="What may differ freely: property or entity.")
+        str, typer.Option(metavar="UNIT", help="Unit of conflicts: property or entity.")
     ] = "property"
     resolutions: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Conflicts as you edited them, JSONL.")
+        Path | None, typer.Option(metavar="FILE", help="Edited file of conflicts, JSONL.")
     ] = None
     conflicts: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write conflicts there, to be edited.")
+        Path | None, typer.Option(metavar="FILE", help="Write conflicts to this file, for editing.")
     ] = None
 
     def decisions(self) -> dict[str, Any]:

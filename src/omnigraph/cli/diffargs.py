@@ -45,9 +45,9 @@ class Wanted(Bundle):
 
 PageToken = Annotated[
     str | None,
-    typer.Option(metavar="TOKEN", help="Print exactly the one page that this continues."),
+    typer.Option(metavar="TOKEN", help="Print only the page after this token."),
 ]
-PageSize = Annotated[int, typer.Option(min=1, help="How many changes a page holds.")]
+PageSize = Annotated[int, typer.Option(min=1, help="Number of changes per page.")]
 
 _MARKS = {"insert": "+", "update": "~", "delete": "-"}
 

@@ -23,17 +23,17 @@ class Records(Bundle):
 
     input: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="JSONL records to embed, instead of a graph's rows."),
+        typer.Option(metavar="FILE", help="JSONL records to embed, instead of rows of a graph."),
     ] = None
-    output: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Where those records go, with vectors.")
-    ] = None
+    output: Annotated[str | None, typer.Option(metavar="FILE", help="Output file of --input.")] = (
+        None
+    )
     schema: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Schema of those records; without it the graph's."),
+        typer.Option(metavar="FILE", help="Schema of --input; default: that of the graph."),
     ] = None
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="The output may be there already.")
+        bool, typer.Option("--overwrite", help="Replace an existing output file.")
     ] = False
 
     @property

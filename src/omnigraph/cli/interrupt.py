@@ -45,7 +45,7 @@ def check() -> None:
 
 
 def forget() -> None:
-    """Begin anew: what was asked before is over."""
+    """Reset the state of a previous request."""
     global _asked
     _asked = False
 

@@ -44,15 +44,13 @@ class Entry(NamedTuple):
 
 
 COMMANDS: dict[str, Entry] = {
-    "init": Entry("omnigraph.cli.commands.init", "Make an empty graph with a schema."),
+    "init": Entry("omnigraph.cli.commands.init", "Create an empty graph with a schema."),
     "query": Entry("omnigraph.cli.commands.query", "Run a read query and print its rows."),
     "explain": Entry(
         "omnigraph.cli.commands.explain",
-        "Show how a read query would be answered, step by step.",
+        "Show the plan of a read query.",
     ),
-    "shell": Entry(
-        "omnigraph.cli.commands.shell", "Talk to a graph: queries, mutations, commands."
-    ),
+    "shell": Entry("omnigraph.cli.commands.shell", "Run queries and mutations interactively."),
     "mutate": Entry("omnigraph.cli.commands.mutate", "Run a mutation as one commit."),
     "ingest": Entry(
         "omnigraph.cli.commands.ingest", "Write a file of rows as one commit, without Spark."
@@ -62,84 +60,86 @@ COMMANDS: dict[str, Entry] = {
         "Load inputs of any size as one commit, on Spark.",
     ),
     "export": Entry(
-        "omnigraph.cli.commands.export", "Write a snapshot out as JSONL, Parquet, Arrow or CSV."
+        "omnigraph.cli.commands.export", "Export a snapshot as JSONL, Parquet, Arrow or CSV."
     ),
     "algorithm": Entry("omnigraph.cli.commands.algorithm", "Run a graph algorithm, on Spark."),
     "embed": Entry(
         "omnigraph.cli.commands.embed",
-        "Make the vectors of @embed properties that are missing or out of date.",
+        "Compute vectors of @embed properties that are missing or out of date.",
     ),
     "spark": Entry(
         "omnigraph.cli.commands.spark",
-        "Keep a Spark session running, so that commands need not start one.",
+        "Manage a resident Spark session for other commands.",
     ),
-    "branch": Entry("omnigraph.cli.commands.branch", "Make, list, merge and delete branches."),
-    "commit": Entry("omnigraph.cli.commands.commit", "Look at history, undo and repeat commits."),
+    "branch": Entry("omnigraph.cli.commands.branch", "Create, list, merge and delete branches."),
+    "commit": Entry(
+        "omnigraph.cli.commands.commit", "Show history, revert and cherry-pick commits."
+    ),
     "diff": Entry("omnigraph.cli.commands.diff", "Show which entities differ between two states."),
-    "changes": Entry("omnigraph.cli.commands.changes", "Follow what happens to a graph."),
-    "tag": Entry("omnigraph.cli.commands.tag", "Name commits that must stay readable."),
+    "changes": Entry("omnigraph.cli.commands.changes", "Read the change feed of a graph."),
+    "tag": Entry(
+        "omnigraph.cli.commands.tag", "Create, list and delete tags, which keep commits readable."
+    ),
     "snapshot": Entry(
         "omnigraph.cli.commands.snapshot",
-        "Print what a snapshot holds.",
+        "Print the types, versions and row counts of a snapshot.",
     ),
-    "schema": Entry("omnigraph.cli.commands.schema", "Show a graph's schema, and change it."),
+    "schema": Entry("omnigraph.cli.commands.schema", "Show and change the schema of a graph."),
     "lint": Entry(
         "omnigraph.cli.commands.lint",
-        "Check schemas and queries, and say what is probably not meant.",
+        "Check schemas and queries for errors and probable mistakes.",
     ),
     "fmt": Entry(
         "omnigraph.cli.commands.fmt",
-        "Write schemas and queries in their one style; comments are kept.",
+        "Format schemas and queries; comments are kept.",
     ),
     "import": Entry(
         "omnigraph.cli.commands.import_",
-        "Make a new graph and fill it with an export, or with one state of another graph.",
+        "Create a graph from an export, or from one state of another graph.",
     ),
     "copy": Entry(
         "omnigraph.cli.commands.copy",
-        "Copy a graph with branches, tags and history, while others use it.",
+        "Copy a graph with branches, tags and history, also while it is in use.",
     ),
-    "blob": Entry("omnigraph.cli.commands.blob", "Look at blobs and read them."),
+    "blob": Entry("omnigraph.cli.commands.blob", "Inspect and read blobs."),
     "stats": Entry(
         "omnigraph.cli.commands.stats",
         "Count types, rows, bytes, files, index coverage and history.",
     ),
     "optimize": Entry(
         "omnigraph.cli.commands.optimize",
-        "Compact files, build indexes, keep neighbour lists.",
+        "Compact files, build indexes, store adjacency lists.",
     ),
     "maintain": Entry(
         "omnigraph.cli.commands.maintain",
-        "Optimize what has fallen behind, once or for as long as it runs.",
+        "Optimize tables that exceed given limits, once or continuously.",
     ),
     "cleanup": Entry(
         "omnigraph.cli.commands.cleanup",
-        "Remove history that a policy gives up, and what nothing points to.",
+        "Remove old history by a retention rule, and unreferenced data.",
     ),
     "fsck": Entry(
         "omnigraph.cli.commands.fsck",
-        "Check that manifests, tables, indexes and constraints agree.",
+        "Check the consistency of manifests, tables, indexes and constraints.",
     ),
     "repair": Entry(
         "omnigraph.cli.commands.repair",
-        "Settle tables that somebody moved past the manifest, and make a moved graph whole.",
+        "Repair tables that differ from the manifest, damaged files, and moved graphs.",
     ),
-    "recovery": Entry("omnigraph.cli.commands.recovery", "See and finish interrupted writes."),
+    "recovery": Entry("omnigraph.cli.commands.recovery", "List and recover interrupted writes."),
     "alias": Entry(
         "omnigraph.cli.commands.alias",
-        "Ask a query by the name that your configuration gives it.",
+        "Run a query that your configuration defines.",
     ),
-    "profile": Entry(
-        "omnigraph.cli.commands.profile", "Look at the profiles of your configuration."
-    ),
+    "profile": Entry("omnigraph.cli.commands.profile", "Show the profiles of your configuration."),
     "login": Entry(
         "omnigraph.cli.commands.login",
-        "Keep a server's token in ~/.omnigraph/credentials.",
+        "Store the token of a server in ~/.omnigraph/credentials.",
     ),
-    "logout": Entry("omnigraph.cli.commands.logout", "Forget a server's token."),
+    "logout": Entry("omnigraph.cli.commands.logout", "Delete the stored token of a server."),
     "completion": Entry(
         "omnigraph.cli.commands.completion",
-        "Print a script that lets a shell complete commands and options.",
+        "Print a shell completion script.",
     ),
     "version": Entry(
         "omnigraph.cli.commands.version", "Print the versions of OmniGraph and its parts."
@@ -149,12 +149,12 @@ COMMANDS: dict[str, Entry] = {
 
 # The page of help, by what people want to do.
 SECTIONS: dict[str, Sequence[str]] = {
-    "Make and fill a graph": ("init", "ingest", "load", "import", "export", "copy", "embed"),
-    "Ask and change it": ("query", "explain", "shell", "mutate", "algorithm", "blob"),
+    "Create and load": ("init", "ingest", "load", "import", "export", "copy", "embed"),
+    "Query and modify": ("query", "explain", "shell", "mutate", "algorithm", "blob"),
     "History": ("branch", "commit", "diff", "changes", "tag", "snapshot"),
     "Schemas and queries": ("schema", "lint", "fmt"),
     "Maintenance": ("stats", "optimize", "maintain", "cleanup", "fsck", "repair", "recovery"),
-    "You and this program": (
+    "Configuration and tools": (
         "alias",
         "profile",
         "login",

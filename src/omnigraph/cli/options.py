@@ -40,7 +40,7 @@ Start = Annotated[
     typer.Option(
         "--from",
         metavar="BRANCH",
-        help="Begin the branch there, if it does not exist.",
+        help="Create the branch from this one if it does not exist.",
         autocompletion=suggestions.branches,
     ),
 ]
@@ -53,22 +53,18 @@ Types = Annotated[
         autocompletion=suggestions.types,
     ),
 ]
-Actor = Annotated[
-    str | None, typer.Option("--as", metavar="ACTOR", help="Who is recorded as the author.")
-]
+Actor = Annotated[str | None, typer.Option("--as", metavar="ACTOR", help="Actor of the commit.")]
 Message = Annotated[str, typer.Option("--message", "-m", metavar="TEXT", help="Why.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask, also where the graph is not local.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 EdgeKey = Annotated[
     str | None,
     typer.Option(
-        metavar="NAMES", help="What tells edges without an id apart: src,dst or with properties."
+        metavar="NAMES", help="Properties that identify edges without an id, such as src,dst."
     ),
 ]
 AtCommit = Annotated[
     str | None,
-    typer.Option(
-        "--commit", "--snapshot", metavar="ID", help="Commit, or the beginning of its id."
-    ),
+    typer.Option("--commit", "--snapshot", metavar="ID", help="Commit id or a unique prefix."),
 ]
 
 
@@ -81,7 +77,8 @@ class State(Bundle):
         int | None, typer.Option("--version", metavar="N", help="Version of the branch.")
     ] = None
     at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="Moment, as 2026-11-16T09:30:00Z.")
+        str | None,
+        typer.Option("--at", metavar="TIME", help="Time, for example 2026-11-16T09:30:00Z."),
     ] = None
     tag: Annotated[
         str | None,
@@ -101,13 +98,11 @@ class Once(Bundle):
     message: Message = ""
     if_commit: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Only while the branch stands at this commit."),
+        typer.Option(metavar="ID", help="Succeed only if the head of the branch is this commit."),
     ] = None
     idempotency_key: Annotated[
         str | None,
-        typer.Option(
-            metavar="KEY", help="A repeated call with this key has the first one's outcome."
-        ),
+        typer.Option(metavar="KEY", help="A repeated call with this key returns the first result."),
     ] = None
 
     def conditions(self) -> dict[str, Any]:

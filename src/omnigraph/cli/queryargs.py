@@ -21,7 +21,7 @@ ParamsFile = Annotated[
 EngineName = Annotated[
     str, typer.Option("--engine", metavar="NAME", help="embedded, or spark for large graphs.")
 ]
-RowFormat = Annotated[Format | None, typer.Option("--format", help="How to print the rows.")]
+RowFormat = Annotated[Format | None, typer.Option("--format", help="Output format of the rows.")]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Asked(Bundle):
     """A query of a file, or one on the command line."""
 
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Which query, when there are several.")
+        str | None, typer.Argument(metavar="NAME", help="Name of the query, if there are several.")
     ] = None
     file: Annotated[
         Path | None, typer.Option("--query", "-q", metavar="FILE", help="File of queries, .gq.")

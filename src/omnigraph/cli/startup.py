@@ -1,8 +1,8 @@
 """A quick start: what a command does not need is not imported.
 
 pyarrow looks for pandas as soon as it converts a Python list, and pandas takes longer to import
-than everything else together. The program handles no frames of pandas except on Spark, so it
-hides pandas: whoever looks for it learns that it is not installed.
+than everything else together. The program handles no frames of pandas except on Spark, so it hides
+pandas: an import of it fails as if it were not installed.
 
 Guarantees: only in the program's own process, never in somebody's Python; never once pandas or
 PySpark is imported, so that Spark finds what it needs also where a command decides late to use it.

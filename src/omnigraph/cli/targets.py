@@ -41,7 +41,7 @@ def _shared(
             "--store",
             "--uri",
             metavar="GRAPH",
-            help="The graph's address or name.",
+            help="Address or name of the graph.",
             autocompletion=suggestions.stores,
         ),
     ] = None,
@@ -63,9 +63,7 @@ def _shared(
         str | None,
         typer.Option("--graph", metavar="ID", hidden=True, help="Which of a server's graphs."),
     ] = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print data and failures, nothing else.")
-    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only data and errors.")] = False,
 ) -> None:
     """The options that every command with a graph has."""
 
@@ -83,7 +81,7 @@ def _writing(
         str | None,
         typer.Option(
             metavar="MODE",
-            help="power: survive a power cut; process: survive the end of the process.",
+            help="power: survives a power failure; process: survives the end of the process.",
         ),
     ] = None,
 ) -> None:
@@ -161,7 +159,7 @@ class Targeted(Quick):
 
 def _listed(
     format: Annotated[
-        Format | None, typer.Option("--format", help="How to print the records.")
+        Format | None, typer.Option("--format", help="Output format of the records.")
     ] = None,
 ) -> None:
     """The option of commands that print a list of records."""

@@ -87,7 +87,7 @@ def delete_branch(root: GraphRoot, name: str, actor: str, *, with_children: bool
 
 
 def rename_branch(root: GraphRoot, old: str, new: str, actor: str) -> Branch:
-    """Give a branch another name. Between the steps it has the old name or the new, never both."""
+    """Rename a branch. Between the steps it has the old name or the new, never both."""
     check_name(new)
     if MAIN in (old, new):
         raise InvalidArgumentError("The branch main keeps its name, and no other takes it.")
@@ -152,7 +152,7 @@ def _held(
         now = read_branch(root, name)
         if now.id != branch.id:
             raise ConflictError(
-                f"The branch {name!r} was deleted and made anew by somebody else.",
+                f"The branch {name!r} was deleted and created again by another process.",
                 hint="Look at the new branch before you repeat this.",
             )
         yield now, token

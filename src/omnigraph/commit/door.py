@@ -77,7 +77,7 @@ def commit_all(
     root: GraphRoot, proposal: Proposal, *, lock_timeout_ms: int = LOCK_TIMEOUT_MS
 ) -> list[Commit]:
     """The same for a proposal of one or more commits, which become visible at once. A key that
-    was used before is a conflict: whoever prepared the proposal looks up what became of it."""
+    was used before is a conflict: the caller has to look up the outcome."""
     refuse_repeats(proposal)
     branch = read_branch(root, proposal.base.branch)
     faults.hit("commit.before_lock")
@@ -278,7 +278,7 @@ def _land_all(
     other the sidecar stays for recovery."""
     landed = 0
     try:
-        # Held now, so whoever takes the lock from us later finds the sidecar and fences us off.
+        # The lock is held now, so a later owner finds the sidecar and fences this writer off.
         token.check()
         for write in proposal.staged:
             faults.hit("commit.before_table")

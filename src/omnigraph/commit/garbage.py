@@ -4,8 +4,8 @@
     __merged/<ulid>.json  what a merge took in that was then not published
     __derived/…           arrays made of tables that are gone
 
-Guarantees: what is younger than the policy's `litter_s` is left to whoever may still be at work on
-it; what a commit of any branch names stays.
+Guarantees: files younger than `litter_s` of the policy are kept, because a process may still be
+working on it; what a commit of any branch names stays.
 Deliberately absent: versions, forks, tables and manifests (`cleanup`).
 """
 

@@ -68,7 +68,7 @@ def refuse_gone(root: GraphRoot, branch: Branch) -> None:
     """The branch may have been deleted, renamed or replaced while we waited for its lock."""
     if branch.id != MAIN and read_branch(root, branch.name).id != branch.id:
         raise ReadSetChangedError(
-            f"The branch {branch.name!r} was deleted and made anew while the write was prepared."
+            f"The branch {branch.name!r} was deleted and created again during the write."
         )
 
 

@@ -219,7 +219,7 @@ def _details(sidecar: Sidecar, outcome: Outcome) -> dict[str, str]:
 
 def _close(root: GraphRoot, sidecar: Sidecar, decision: Decision, commit_id: str | None) -> None:
     """Leave the audit row, then take the sidecar away. One that cannot be taken away is settled
-    all the same; whoever comes next finds its audit row and only tries the deletion again."""
+    all the same; the next recovery finds the audit row and only repeats the deletion."""
     audit.record(root, sidecar, decision, commit_id)
     try:
         faults.hit("recovery.before_erase")

@@ -4,7 +4,7 @@ An explicit address wins over a profile, a profile that is named over `$OMNIGRAP
 defaults come last. A store's name can stand where its address can; `./name` is always a path.
 
 Guarantees: one scope or a refusal, never a silent choice; the scope says where it came from.
-Deliberately absent: a current profile that is kept anywhere. Each call resolves anew.
+Deliberately absent: a stored current profile. Each call resolves its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What to do about a finding whose place knows no better advice.
 
 Guarantees: with the advice that is given on the spot, every finding of both languages has a hint.
-Deliberately absent: advice that needs the names at hand; whoever reports a finding gives that.
+Deliberately absent: hints that depend on known names; the reporter of a finding provides them.
 """
 
 from __future__ import annotations

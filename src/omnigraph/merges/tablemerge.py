@@ -1,8 +1,8 @@
 """Merging one table: keep ours, take theirs over, or build one side's changes onto the other.
 
 Where both sides gave the table columns, ours gets theirs too: existing rows have their defaults in
-them, as they got on the other side, and whatever the other side wrote comes along with its rows.
-Where the other side widened the type of a column besides, ours is written anew in that type.
+them, as they got on the other side, and whatever the other side wrote comes along with its rows. If
+the other side also widened the type of a column, our column is rewritten in that type.
 
 Guarantees: a table that only one side changed is not read at all, unless something about it was
 decided by hand; what must be written is proportional to the changes of the other side, save where
@@ -72,9 +72,9 @@ class Choices:
 class TableStep:
     """What becomes of one table: `ground` is the side that it builds on, `delta` what is done to
     it. `inserted` are the rows of the delta that are new there, `mixed` the ids of rows that
-    neither side has like this. `added` are properties that the ground has no columns for;
-    `widened` says that it has some in a narrower type, and must be written anew. `contested` is
-    what the sides clash about, also where a strategy decided."""
+    neither side has like this. `added` are properties that the ground has no columns for; `widened`
+    is set if it has columns of a narrower type and must be rewritten. `contested` is what the sides
+    clash about, also where a strategy decided."""
 
     table: TableType
     ground: Side

@@ -149,7 +149,7 @@ class Catalog:
     edges: tuple[EdgeType, ...] = ()
     interfaces: tuple[Interface, ...] = ()
     next_id: int = 1
-    hash: str = ""  # of the canonical JSON form; set by whoever builds the catalog
+    hash: str = ""  # of the canonical JSON form; set by the builder of the catalog
 
     @cached_property
     def _nodes(self) -> Mapping[str, NodeType]:

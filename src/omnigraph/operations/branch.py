@@ -21,7 +21,7 @@ from omnigraph.storage.locks import writer_lock
 from omnigraph.storage.table import check_readable
 
 log = logging.getLogger(__name__)
-# Held by cleanup, and by whoever begins something at a state that cleanup might give up.
+# Held by cleanup, and by operations that start at a state that cleanup might remove.
 HISTORY_LOCK = "history"
 
 

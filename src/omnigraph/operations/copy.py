@@ -10,7 +10,7 @@ Guarantees: the copy shows every branch as it was at a moment after the call beg
 file with the original, and is another graph than it from the first moment (`storage.incarnation`),
 also when it takes the place of the original; writers go on meanwhile, while cleanup, optimize and
 the making of branches and tags wait. What was being written in that moment is not part of the copy.
-Deliberately absent: bringing an older copy up to date. A copy is made anew, at an empty address.
+Deliberately absent: updating an existing copy. The target must be empty.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def count_due(context: Context, options: EmbedOptions) -> dict[str, int]:
 def chosen_config(options: EmbedOptions) -> EmbeddingConfig | None:
     """Who makes vectors; taking them away needs nobody."""
     if options.everything and options.clean:
-        raise InvalidArgumentError("Vectors are made anew or taken away, not both.")
+        raise InvalidArgumentError("Vectors are recomputed or removed, not both.")
     return None if options.clean else config_from_environment()
 
 
@@ -216,7 +216,7 @@ def _stale(
             raise EmbeddingError(
                 f"The vectors of {table.name}.{name} were made by the model {standing.model!r}, "
                 f"and new ones would be made by {config.model!r}: they cannot be compared.",
-                hint="Make all of them anew (--reembed-all), or set OMNIGRAPH_EMBED_MODEL.",
+                hint="Recompute all of them (--reembed-all), or set OMNIGRAPH_EMBED_MODEL.",
                 property=f"{table.name}.{name}",
                 recorded=standing.model,
                 model=config.model,

@@ -74,7 +74,7 @@ def embed_file(
     *,
     overwrite: bool = False,
 ) -> EmbeddedFile:
-    """Fill in the vectors that records lack; or make all anew; or take them away."""
+    """Compute the missing vectors of records; or recompute all; or remove them."""
     source = _source(input)
     if not overwrite and output_exists(output_address(output)):
         raise AlreadyExistsError(
@@ -268,7 +268,8 @@ def _embed(client: EmbeddingClient, name: str, lines: list[_Line]) -> None:
 
 
 def _wrong(table: TableType, item: Property, data: dict[str, Any]) -> Violation | None:
-    """A text that is none, or a vector of another length: whoever reads it next would refuse it."""
+    """A value that is not a text, or a vector of another length, which a later load would
+    reject."""
     assert item.embed is not None
     text, vector = data.get(item.embed.source), data.get(item.name)
     if text is not None and not isinstance(text, str):

@@ -146,7 +146,7 @@ def _is_in_a_file(root: GraphRoot) -> bool:
     except NotADirectoryError:
         return True
     except OSError:
-        return False  # whoever uses the folder says what is wrong with it
+        return False  # the caller that uses the folder reports the error
 
 
 def recover(context: Context) -> None:

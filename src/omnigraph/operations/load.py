@@ -342,7 +342,7 @@ def _embedded(context: Context, sources: Sequence[Source], options: LoadOptions)
         raise InvalidArgumentError(
             "The embedded engine does not set records aside.", hint="Use engine='spark'."
         )
-    # The other engine; whoever loads on Spark need not wait for it.
+    # The embedded engine; a load on Spark does not need this import.
     from omnigraph.operations.embeddedload import load_here
     from omnigraph.writes.request import Conditions
 

@@ -13,7 +13,8 @@ came between), none when there is nothing to do; a second run finds nothing; con
 nothing is removed (`cleanup` does that).
 A table that came with a merge from a branch that is gone has nobody left who keeps it: it is forked
 for this branch, as a write would do.
-Deliberately absent: tables that a branch inherits from a living one. Whoever owns them keeps them.
+Deliberately absent: tables that a branch inherits from an existing branch. They are maintained on
+that branch.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from omnigraph.storage.tablefacts import unreadable_indexes
 from omnigraph.storage.tableforks import owner_of
 from omnigraph.storage.upkeep import Fitted, UpkeepPlan, Work, adopt, fit, plan_upkeep, prepare
 
-# How often work is prepared anew for tables that writers changed meanwhile.
+# How often work is prepared again for tables that writers changed in the meantime.
 _ROUNDS = 3
 # What writers add meanwhile may be worth a further round.
 _CYCLES = 3
@@ -274,14 +275,14 @@ class _Run:
         return _Examined(table, None if plan.is_empty else plan, shown)
 
     def _check_indexes(self, version: TableVersion) -> None:
-        """Find the indexes whose files are lost or damaged: the plan builds them anew."""
+        """Find the indexes whose files are lost or damaged, so that the plan rebuilds them."""
         if version not in self._checked:
             self._checked.add(version)
             for name, reason in unreadable_indexes(self.root.location, version).items():
-                log.warning("index is built anew", extra=logs.fields(index=name, cause=reason))
+                log.warning("index is rebuilt", extra=logs.fields(index=name, cause=reason))
 
     def prepare(self, table: NodeType | EdgeType, plan: UpkeepPlan) -> Work:
-        """Write the files that a table needs, beside whoever else is writing."""
+        """Write the files that a table needs, concurrently with other writers."""
         tell = _named(table.name, self.tell)
         if owner_of(plan.version) == self.branch_id:
             return prepare(self.root, table, plan, tell, self.spread)

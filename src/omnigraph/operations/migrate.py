@@ -1,10 +1,10 @@
 """Changing the schema of a branch: plan first, then apply as one commit.
 
-Renames, soft drops, constraints, annotations and optional properties touch no data; a new
-required property is filled from its default; a widened type writes its table anew. A hard drop
-writes the table without the property and removes its older versions at once, save those that
-another branch's head or a tag still shows. Each branch carries its own schema, so other branches
-are not affected until they are merged.
+Renames, soft drops, constraints, annotations and optional properties touch no data; a new required
+property is filled from its default; a widened type rewrites its table. A hard drop writes the table
+without the property and removes its older versions at once, save those that another branch's head
+or a tag still shows. Each branch carries its own schema, so other branches are not affected until
+they are merged.
 
 Guarantees: what the data must allow is checked against the same snapshot that the commit is
 based on; applying a schema that is already accepted does nothing; concurrent applies serialize;

@@ -34,8 +34,8 @@ from omnigraph.storage.table import check_readable
 
 @dataclass(frozen=True)
 class Rebased:
-    """What a rebase did: the commits that were made anew, oldest first. `moved` is False when the
-    branch already stood on the other one's head."""
+    """The result of a rebase: the new commits, oldest first. `moved` is False when the branch
+    already stood on the other one's head."""
 
     branch: Branch
     onto: str
@@ -62,7 +62,7 @@ def rebase(
     try:
         made = tuple(_replay(context, name, _own(root, head, ground, bases), options))
         replaced = branches.replace_branch(root, branch, fresh, head.commit.id, context.actor)
-    except BaseException:  # whoever stops it by Ctrl-C wants no half-made branch either
+    except BaseException:  # also on Ctrl-C, no incomplete branch may remain
         _give_up(root, name, context.actor)
         raise
     return Rebased(replaced, onto, True, made)

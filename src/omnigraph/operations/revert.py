@@ -84,7 +84,7 @@ def revert(
 def cherry_pick(
     context: Context, commit: str, branch: str = MAIN, options: MergeOptions = DEFAULT
 ) -> Applied:
-    """Do on the branch what a commit of another branch did there."""
+    """Apply the changes of a commit of another branch."""
     change = _change(context, commit, branch)
     return apply_change(context, branch, change, CommitKind.CHERRY_PICK, options)
 

@@ -1,4 +1,4 @@
-"""The words for broken set rules: one violation for each kind, whoever finds it.
+"""The messages of violated set constraints: one for each kind, shared by all engines.
 
 Guarantees: pure; the same facts give the same violation on every engine.
 Deliberately absent: finding them.

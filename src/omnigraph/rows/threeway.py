@@ -158,7 +158,7 @@ class _Settler:
             self._take(pair, pair.ours, outcome)
             return
         for changed, other in ((pair.ours, pair.theirs), (pair.theirs, pair.ours)):
-            # Written anew without a difference. To what is contested nothing is the same.
+            # Rewritten with equal values. A contested value equals no value.
             if pair.id not in self._contested and same_row(other, pair.base):
                 self._take(pair, changed, outcome)
                 return

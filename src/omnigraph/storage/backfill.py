@@ -78,7 +78,7 @@ def rewrite_table(
     fills: Mapping[str, Any],
     spread: Spread,
 ) -> StagedWrite:
-    """All rows anew in the columns of the type."""
+    """Rewrite all rows in the columns of the type."""
     target = prepare_target(root, branch_id, table, base, replaces=True)
     _, parts = _run(target, fills, _rewrite, spread, f"write {table.name} anew")
     return finish_target(target, [file for part in parts for file in part])

@@ -5,7 +5,7 @@ have been carried out and then be repeated by the HTTP client, and so lose again
 write therefore carries a random mark in the object's metadata; before a lost or unclear write is
 reported, the object is read once more, and finding the own mark there means that the write won.
 
-An S3 etag is a hash of the content: it returns when the content returns. Whoever relies on
+An S3 etag is a hash of the content: equal content has an equal etag. Code that relies on
 compare-and-set to notice *every* write must put something unique into what is written.
 """
 

@@ -55,7 +55,7 @@ def fill_files(
 
 def _extended(dataset: Any, fields: Sequence[pa.Field]) -> Any:
     """The dataset's schema with more fields, numbered above all that any file has. Lance itself
-    would number the fields that are there anew, and read one column for another."""
+    would number the existing fields again, and confuse columns."""
     make, (meta, *there) = dataset.lance_schema.__reduce__()
     made: Any = LanceSchema.from_pyarrow(pa.schema(fields))
     _, (_, *new) = made.__reduce__()
@@ -73,7 +73,7 @@ def _renumbered(proto: bytes, first: int) -> bytes:
 
 def drop_transaction(dataset: Any, version: int, columns: Collection[str]) -> Transaction | None:
     """A transaction that takes columns out of the schema, None when it has none of them. Their
-    bytes stay in the files until those are written anew."""
+    bytes stay in the files until the files are rewritten."""
     make, (meta, *protos) = dataset.lance_schema.__reduce__()
     kept, gone = [], set()
     for proto in protos:

@@ -11,10 +11,10 @@ Deliberately absent: committing. Lance's own commit of a compaction takes a tran
 be recorded in advance, so the door lands one of ours instead.
 
 What becomes of indexes: a B-tree knows rows by their place, so rows that moved fall out of it and
-whoever compacts builds it again. Text and vector indexes know rows by their ids and follow them,
-under two conditions that Lance leaves to us: a new file must have its number before it lands (or
-the index would take file 0 for it, and miss rows), and files must not be put together with files
-that such an index does not cover.
+compaction rebuilds it. Text and vector indexes know rows by their ids and follow them, under two
+conditions that Lance leaves to us: a new file must have its number before it lands (or the index
+would take file 0 for it, and miss rows), and files must not be put together with files that such an
+index does not cover.
 
 New files get their numbers when they are written, with room for what writers add until they land:
 so a B-tree over them can be built before anybody sees them.
@@ -41,7 +41,7 @@ _LANCE: Any = optimize  # its types leave out the form in JSON
 _ROWS_PER_TASK = 10 * ROWS_PER_FILE
 # So many small files side by side are always put together.
 _MANY_FILES = 4
-# A file is written anew when more than this share of its rows is gone.
+# A file is rewritten if more than this share of its rows is deleted.
 _DELETED_SHARE = 0.1
 # Where Lance's manifest keeps the greatest number that it gave to a file.
 _GREATEST_ID = 11
@@ -84,9 +84,9 @@ class Rewritten:
 def plan_layout(
     table: Table, *, leaving: Collection[str] = (), rebuilt: Collection[str] = ()
 ) -> LayoutPlan:
-    """What compaction would do to a version. `leaving`: columns that are to go, and with them
-    the files that hold them; `rebuilt`: segments of indexes that are built anew anyway, and so
-    need not follow."""
+    """What compaction would do to a version. `leaving`: columns that are to go, and with them the
+    files that hold them; `rebuilt`: segments of indexes that are rebuilt anyway, and so need not
+    follow."""
     dataset = table.dataset
     with translated("plan", table.version.path):
         fragments = [fragment.metadata for fragment in dataset.get_fragments()]

@@ -1,8 +1,8 @@
 """Detached versions of a table: made to build upon, seen by nobody else, and let go of again.
 
 Lance's own cleanup never removes them, and keeps every file that they name. So their makers do, and
-`cleanup` removes those of makers that died. It must not meet the living: whoever makes detached
-versions holds the maintenance lock, or the one named here.
+`cleanup` removes those of makers that died. It must not interfere with running processes: an
+operation that creates detached versions holds the maintenance lock, or the one named here.
 
 Guarantees: a detached version belongs to no line and moves no head; what cannot be removed now is
 found by `cleanup`.

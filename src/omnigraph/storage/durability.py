@@ -6,7 +6,7 @@
                cut may lose the last seconds
 
 `Medium.force` is one `syncfs` per file system, which covers data, deletion, index and transaction
-files, manifests, control objects and directory entries alike, whoever wrote them on this machine.
+files, manifests, control objects and directory entries, written by any process of this machine.
 Where there is no `syncfs` (macOS), files and folders that changed are forced one by one.
 
 Guarantees: a failed sync is an error, and is never repeated: after one the kernel may have dropped

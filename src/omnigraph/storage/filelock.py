@@ -6,8 +6,9 @@ are advice: what excludes others is the OS lock on it. So a lock can be taken on
 its record cannot be written: the next token then follows from the clock alone.
 
 A process that writes again at once may go first, for some writes in a row: it knows the branch's
-state already, while another has to read it anew. Whoever waits gives it a few milliseconds for
-that. Such a row ends after so many writes or a fifth of a second, whichever comes first.
+state already, while another process has to read it again. A waiting process allows a few
+milliseconds for that. Such a row ends after so many writes or a fifth of a second, whichever comes
+first.
 """
 
 from __future__ import annotations

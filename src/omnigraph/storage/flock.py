@@ -3,8 +3,8 @@
 Guarantees: a lock that was acquired is on the file that is at its path now, even if somebody
 deleted and recreated it meanwhile; a forked child drops its inherited copies, so that a lock never
 outlives the process that took it; waiting is bounded. Two locks of one process exclude each other
-like those of two processes, because each opens the file anew. Taking a lock needs no free space:
-where no file can be made, a free lock file of the same folder is renamed (on Linux).
+like those of two processes, because each opens the file separately. Taking a lock needs no free
+space: where no file can be made, a free lock file of the same folder is renamed (on Linux).
 
 Absent on purpose: deleting lock files (only a holder may, see `oslock.drop_file`) and re-entrance.
 """

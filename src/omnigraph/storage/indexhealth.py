@@ -1,4 +1,4 @@
-"""Indexes whose files are lost or damaged: reads do without them until they are built anew.
+"""Indexes whose files are lost or damaged: reads do not use them until they are rebuilt.
 
     filtered(dataset, path, lambda options: dataset.to_table(filter=..., **options))
 

@@ -12,8 +12,8 @@ of Lance, by the size of the table:
              to be read whole; otherwise IVF_RQ, which takes about a sixth of the room
 
 Guarantees: planning changes nothing and asks only for what is missing, so that a second run finds
-nothing to do; an index grows by segments over new rows, and is planned anew when those pile up.
-What cannot be built yet is a task with `pending`, never an error.
+nothing to do; an index grows by segments over new rows, and is rebuilt when there are many
+segments. What cannot be built yet is a task with `pending`, never an error.
 Deliberately absent: building (`indexfiles`), and any promise that readers find an index.
 """
 
@@ -44,7 +44,7 @@ _CODE_BITS = 5
 _MIN_CODED_DIM = 64
 _ROWS_PER_PARTITION = 2048
 _MAX_PARTITIONS = 4096
-# An index is built anew when more than this share of rows is new to it, or at so many segments.
+# An index is rebuilt if it lacks more than this share of rows, or has this many segments.
 _REBUILD_SHARE = 0.4
 _MAX_SEGMENTS = 8
 

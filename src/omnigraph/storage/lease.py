@@ -1,8 +1,8 @@
 """A lock for stores without locks: a lease object, renewed while held, taken over when it rests.
 
-The object says who holds it, under which fencing token, and how long a renewal lasts (`ttl_ms`).
-Whoever changes it does so by create-if-absent or compare-and-set; every content is unique (`turn`),
-so that an S3 etag, which is a hash of the content, names one single renewal.
+The object says who holds it, under which fencing token, and how long a renewal lasts (`ttl_ms`). It
+is changed only by create-if-absent or compare-and-set; every content is unique (`turn`), so that an
+S3 etag, which is a hash of the content, names one single renewal.
 
 **Expiry without clocks.** A waiter does not compare wall clocks, which may disagree. It takes the
 lease over when it has itself seen the very same etag for the whole ttl, by its own monotonic clock.

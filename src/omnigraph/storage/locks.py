@@ -64,7 +64,7 @@ def writer_lock(
 
 
 def letters_to(store: ObjectStore, name: str) -> Letters | None:
-    """The letters to whoever holds the lock; None where there are none."""
+    """The letters to the lock owner; None if letters are not supported."""
     if store.location.scheme != "file":
         return None
     return Letters(f"{store.location.path}/{lock_path(name)}.letters")

@@ -1,13 +1,13 @@
-"""Letters to whoever holds a writer lock: who waits for it says what it wants, and the holder may
-do it on the way.
+"""Request files (letters) to the owner of a writer lock: a waiting process writes its request, and
+the owner may do it on the way.
 
     <lock>.letters/<id>.posted        written by one who waits
     <lock>.letters/<id>.taken.<note>  the holder took it, and noted where its work begins
     <lock>.letters/<id>.answer        what the holder has to say
 
 Guarantees: a letter is taken or withdrawn, never both; one whose writer is gone is not taken, since
-a writer holds an OS lock on its letter for as long as it lives; whoever takes letters clears away
-what is left of the dead. A letter that cannot be written or read fails nobody: waiting will do.
+a writer holds an OS lock on its letter for as long as it lives; the lock owner removes what is left
+of the dead. A letter that cannot be written or read fails nobody: waiting will do.
 Deliberately absent: durability. A letter is worth nothing once its writer is gone. And what letters
 say: who takes one must hold the lock, and must not believe that an answer arrives.
 """
@@ -47,7 +47,7 @@ class Letter:
         return None
 
     def close(self) -> None:
-        """Clear all of it away. Whoever took it may still do what it asks for."""
+        """Delete all its files. A lock owner that took the letter may still execute it."""
         if not self.withdraw():
             _clear(self._folder, self.id)
         self._lock.release()

@@ -3,9 +3,8 @@
     fragments = [ history segment, …, history segment, tail ]
 
 The tail holds the current state, the newest commits and a directory of the segments; every publish
-writes it anew. Segments hold older commits and are carried over by reference. A publish is one
-strict Overwrite, which Lance never rebases: exactly one of several publishers on the same version
-wins.
+rewrites it. Segments hold older commits and are carried over by reference. A publish is one strict
+Overwrite, which Lance never rebases: exactly one of several publishers on the same version wins.
 
 Guarantees: reading the state costs the same at ten commits as at ten thousand, since segments are
 not touched, and so does reading a stretch of history, since the directory says which segments can
@@ -61,7 +60,7 @@ DIRECTORY = "__manifest"
 
 # Segments of one size are joined when this many lie side by side, and left alone once they are
 # large: so a publish never has to rewrite more than a bounded part of the history. Few, because
-# each publish names all segments anew, which a long history should not make dearer.
+# each publish lists all segments, and its cost should not grow with the history.
 _SEGMENTS_PER_LEVEL = 4
 _LARGE_SEGMENT = 10_000
 # Old versions are trimmed on local disk, where many small files in one directory are slow.

@@ -141,9 +141,9 @@ class Stager:
         data: pa.Table | None = None,
         doomed: Addresses = NO_ROWS,
     ) -> StagedWrite:
-        """Write all rows anew in the columns of the type, a batch at a time: widened, without
-        columns that the type no longer has, and with a value or null in those it has gained.
-        Rows at the addresses in `doomed` are left out, and those of `data` come after the rest."""
+        """Rewrite all rows in the columns of the type, a batch at a time: widened, without columns
+        that the type no longer has, and with a value or null in those it has gained. Rows at the
+        addresses in `doomed` are left out, and those of `data` come after the rest."""
         fork, dataset = writable_line(self._root, base, self._branch_id)
         schema = physical_schema(table)
         added = schema.empty_table() if data is None else data

@@ -1,16 +1,15 @@
 """Maintenance of one table, prepared aside and fitted to whatever version is current then.
 
-    plan = plan_upkeep(table_type, table)           what is to be done; nothing is written
-    plan = adopt(root, table_type, plan, branch_id) the same on a new line of a branch's own
-    work = prepare(root, table_type, plan, tell)    slow, beside whoever else is writing
-    fitted = fit(root, current, work)               fast, under the lock
+    plan = plan_upkeep(table_type, table)           what is to be done; nothing is written plan =
+    adopt(root, table_type, plan, branch_id) the same on a new line of a branch's own work =
+    prepare(root, table_type, plan, tell)    slow, concurrent with writers fitted = fit(root,
+    current, work)               fast, under the lock
 
 Up to four steps, which land one after the other and become visible together:
 
-    take away the columns of dropped properties     metadata alone
-    let go of indexes that are to be built anew     so that they stand in no file's way
-    put new files in the place of old ones
-    add index segments, over the new files too
+    take away the columns of dropped properties     metadata alone drop the indexes that are to be
+    rebuilt     so that they stand in no file's way put new files in the place of old ones add index
+    segments, over the new files too
 
 An index can only be built over files that a version of the table names. So the first three steps
 are also taken on a *detached* version: one that no line of the table knows, for `prepare` alone.
@@ -123,7 +122,7 @@ def prepare(
     tell: Tell,
     spread: Spread | None = None,
 ) -> Work:
-    """Write the files that a plan asks for: here, or by whoever `spread` hands tasks to."""
+    """Write the files of a plan: in this process, or in the workers of `spread`."""
     version, layout = plan.version, plan.layout
     dataset = open_line(root, version.path, version.fork, version.version)
     if layout.is_empty:

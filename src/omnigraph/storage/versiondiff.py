@@ -273,7 +273,7 @@ def _written(
     dataset: Any, files: list[Any], since: int, columns: Sequence[str]
 ) -> tuple[pa.Table, RowIds]:
     """Rows of these files that were written after a version, and the row ids among them that the
-    version had already. Compaction moves rows into new files without writing them anew."""
+    version had already. Compaction moves rows into new files without changing them."""
     wanted = _present(dataset, columns)
     if not files:
         return _empty(dataset, wanted), np.empty(0, np.uint64)

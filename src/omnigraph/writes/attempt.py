@@ -7,9 +7,9 @@ publish, in which every member has a commit of its own.
     prepare → stage → door; on a conflict: prepare again, now holding the branch's lock
 
 Guarantees: what a write's checks read is fenced, so that it lands only on a state that gives the
-same verdict; inserts and upserts are prepared anew when somebody was faster, at most `ATTEMPTS`
-times; a request that changes existing rows is told of a conflict instead, unless only maintenance
-came between. A member that fails takes nobody with it.
+same verdict; inserts and upserts are prepared again after a conflict with a concurrent commit, at
+most `ATTEMPTS` times; a request that changes existing rows is told of a conflict instead, unless
+only maintenance came between. A member that fails takes nobody with it.
 Deliberately absent: waiting for others to join (`groupcommit`), how processes write for each other
 (`handoff`), and what requests mean.
 """
@@ -113,7 +113,7 @@ class BranchWriter:
                 _note_contention(self.root, self.branch)
 
     def _skips_ahead(self, tickets: Sequence[Ticket]) -> bool:
-        """Whether to take the lock at once: others write too, and nobody minds."""
+        """Whether to skip the optimistic attempt, because the branch was contended recently."""
         if any(ticket.request.is_strict for ticket in tickets):
             return False
         return _is_contended(self.root, self.branch)
@@ -190,7 +190,7 @@ class BranchWriter:
                 members.append(outcome)
                 view = view.followed_by(outcome.evaluated.delta)
             else:
-                ticket.seen.clear()  # it will begin anew, after those that it cannot share with
+                ticket.seen.clear()  # it starts again, after the members that it cannot share with
         proposal = self._proposal(line, snapshot, members, view.over) if members else None
         return _Prepared(snapshot, tuple(members), tuple(settled), view.over, proposal)
 
@@ -265,8 +265,8 @@ class BranchWriter:
 
 
 def _may_repeat(error: OmniGraphError) -> bool:
-    """Whether to prepare anew. A condition that failed under the lock concerns one member alone,
-    who is told when it is evaluated again."""
+    """Whether to prepare the write again. A condition that failed under the lock concerns one
+    member alone, who is told when it is evaluated again."""
     if isinstance(error, LockTimeoutError):
         return False
     return isinstance(error, PreconditionFailedError) or (

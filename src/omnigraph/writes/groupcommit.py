@@ -36,7 +36,7 @@ _PATIENCE = 0.5
 
 
 def write_in_group(root: GraphRoot, branch: str, request: Request) -> WriteResult:
-    """Carry a request out together with whoever else is writing to the branch."""
+    """Execute a request together with the other writers of the branch."""
     return _queue(root, branch).submit(request, BranchWriter(root, branch))
 
 
@@ -165,7 +165,7 @@ def _queue(root: GraphRoot, branch: str) -> _Queue:
         queue = _queues.get(name)
         if queue is None:
             if len(_queues) >= _MOST_QUEUES:
-                _queues.clear()  # whoever is inside one of them finishes there
+                _queues.clear()  # threads inside one of them finish there
             queue = _queues[name] = _Queue()
         return queue
 

@@ -1,7 +1,7 @@
-"""What a change of the schema does to stored tables: nothing, new columns, or all rows anew.
+"""The effect of a schema change on stored tables: none, new columns, or a rewrite of all rows.
 
 Guarantees: a table that needs no other columns is not touched; columns that may be empty cost no
-data; rows are streamed, whoever writes them, and come out the same.
+data; rows are streamed, and the result is the same on both engines.
 Deliberately absent: checks of the data, and the commit (`migrate`).
 """
 
@@ -30,7 +30,7 @@ Choose = Callable[[int], Spread | None]
 @dataclass(frozen=True)
 class Reshaping:
     """A table that needs other columns. `fills` are the values of existing rows in new ones; with
-    `anew` all rows are written again, since a type widened or something goes for good."""
+    `anew`: all rows are rewritten, because a type was widened or data is deleted."""
 
     table: TableType
     version: TableVersion

@@ -34,17 +34,19 @@ def algorithm(
     ] = None,
     sources: Annotated[
         list[str] | None,
-        typer.Option("--from", metavar="TYPE/ID", help="Where paths start; repeatable."),
+        typer.Option("--from", metavar="TYPE/ID", help="Start node of paths; repeatable."),
     ] = None,
     undirected: Annotated[
-        bool, typer.Option("--undirected", help="Let paths go both ways.")
+        bool, typer.Option("--undirected", help="Follow edges in both directions.")
     ] = False,
-    rounds: Annotated[int | None, typer.Option(metavar="N", help="At most so many rounds.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(metavar="N", help="Maximum number of rounds.")
+    ] = None,
     write: Annotated[
-        str | None, typer.Option(metavar="PROPERTY", help="Keep the result in this property.")
+        str | None, typer.Option(metavar="PROPERTY", help="Store the result in this property.")
     ] = None,
     limit: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Print at most so many rows.")
+        int, typer.Option(metavar="N", min=0, help="Maximum number of printed rows.")
     ] = 1000,
     branch: BranchOption = "main",
     state: State,

@@ -28,19 +28,20 @@ def alias(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="Which one; without it they are listed.",
+            help="Name of the alias; without it, all are listed.",
             autocompletion=suggestions.aliases,
         ),
     ] = None,
     arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="VALUE...", help="Its arguments, in order.")
+        list[str] | None,
+        typer.Argument(metavar="VALUE...", help="Arguments of the query, in order."),
     ] = None,
     params: Params = None,
     params_file: ParamsFile = None,
     format: RowFormat = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a query by the name that your configuration gives it."""
+    """Run a query that your configuration defines."""
     from omnigraph.cli.display import chosen_format, print_result
     from omnigraph.cli.files import read_params, read_text
 

@@ -16,7 +16,7 @@ from omnigraph.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
 
-app = new_app("Look at blobs and read them.")
+app = new_app("Inspect and read blobs.")
 
 _KINDS = ("node", "edge")
 
@@ -35,7 +35,7 @@ class _Cell(Targeted):
 
 
 EntityKind = Annotated[
-    str, typer.Argument(metavar="KIND", help="node or edge; may be left out.", show_default=False)
+    str, typer.Argument(metavar="KIND", help="node or edge; optional.", show_default=False)
 ]
 TypeName = Annotated[str, typer.Argument(metavar="TYPE", help="Node or edge type.")]
 EntityId = Annotated[str, typer.Argument(metavar="ID", help="Id of the node or edge.")]
@@ -53,7 +53,7 @@ def stat(
     state: State,
     as_json: AsJson = False,
 ) -> None:
-    """Print a blob's size and etag, or where it lies."""
+    """Print the size and etag of a blob, or its external address."""
     from omnigraph.cli.display import cell, print_json
     from omnigraph.cli.elder import blob_fields
 
@@ -77,12 +77,12 @@ def get(
     offset: Annotated[int, typer.Option(metavar="N", help="First byte.")] = 0,
     length: Annotated[int | None, typer.Option(metavar="N", help="How many bytes.")] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write; else standard output.")
+        Path | None, typer.Option(metavar="FILE", help="Output file; default: standard output.")
     ] = None,
     branch: BranchOption = "main",
     state: State,
 ) -> None:
-    """Write a blob's bytes, all or a range of them."""
+    """Write the bytes of a blob, or a range of them."""
     from omnigraph.cli.files import require_place
 
     opened = _opened(branch, kind, type_name)

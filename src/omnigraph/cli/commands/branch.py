@@ -16,7 +16,7 @@ from omnigraph.cli.terminal import echo
 if TYPE_CHECKING:
     from omnigraph.history.branchlist import BranchInfo
 
-app = new_app("Make, list, merge and delete branches.")
+app = new_app("Create, list, merge and delete branches.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the branch.")]
 
@@ -27,13 +27,13 @@ def create(
     graph: Store,
     name: Name,
     start: Annotated[
-        str, typer.Option("--from", metavar="BRANCH", help="Branch to begin on.")
+        str, typer.Option("--from", metavar="BRANCH", help="Branch to start from.")
     ] = "main",
     state: State,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Begin a branch at another one, or at any state of it."""
+    """Create a branch at the head of another branch, or at an older state."""
     from omnigraph.cli.display import print_json
     from omnigraph.cli.elder import branch_fields
 
@@ -47,7 +47,7 @@ def create(
 
 @app.command("list", cls=Listing)
 def list_all(graph: Store, as_json: AsJson = False) -> None:
-    """List the branches, and how far each is ahead and behind of its parent."""
+    """List the branches, with the commits each is ahead of and behind its parent."""
     from omnigraph.cli.display import print_json, print_records
 
     records = [_record(info) for info in open_graph(graph, read_only=True).branches()]
@@ -60,12 +60,12 @@ def list_all(graph: Store, as_json: AsJson = False) -> None:
 @app.command(cls=Targeted)
 def rename(
     graph: Store,
-    old: Annotated[str, typer.Argument(metavar="OLD", help="Its name now.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Its name from now on.")],
+    old: Annotated[str, typer.Argument(metavar="OLD", help="Current name.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="New name.")],
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a branch another name."""
+    """Rename a branch."""
     from omnigraph.cli.display import print_json
 
     open_graph(graph, actor=actor).rename_branch(old, new)
@@ -80,7 +80,7 @@ def delete(
     graph: Store,
     name: Name,
     with_children: Annotated[
-        bool, typer.Option("--with-children", help="Also when other branches began on it.")
+        bool, typer.Option("--with-children", help="Also if other branches were created from it.")
     ] = False,
     yes: Yes = False,
     actor: Actor = None,
@@ -117,7 +117,7 @@ def merge(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Where to compare and check tables: embedded or spark; default: by size.",
+            help="Engine that compares tables: embedded or spark; default: by size.",
         ),
     ] = None,
     on_spark: OnSpark,
@@ -150,13 +150,13 @@ def rebase(
     graph: Store,
     name: Name,
     onto: Annotated[
-        str, typer.Option(metavar="BRANCH", help="Branch to put its commits on.")
+        str, typer.Option(metavar="BRANCH", help="Branch to repeat the commits on.")
     ] = "main",
     deciding: Deciding,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put a branch's own commits on top of another branch."""
+    """Repeat the commits of a branch on top of another branch."""
     from omnigraph.cli.commands.commit import record
     from omnigraph.cli.display import print_json
 

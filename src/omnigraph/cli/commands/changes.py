@@ -16,7 +16,7 @@ from omnigraph.cli.terminal import echo
 if TYPE_CHECKING:
     from omnigraph.model.feed import FeedPage
 
-app = new_app("Follow what happens to a graph.")
+app = new_app("Read the change feed of a graph.")
 
 
 @app.command(cls=Targeted)
@@ -25,17 +25,17 @@ def poll(
     graph: Store,
     branch: BranchOption = "main",
     start: Annotated[
-        str, typer.Option(metavar="WHERE", help="Where to begin: now, beginning or after:COMMIT.")
+        str, typer.Option(metavar="WHERE", help="Start: now, beginning or after:COMMIT.")
     ] = "now",
     cursor: Annotated[
-        str | None, typer.Option(metavar="CURSOR", help="Go on from where this was given out.")
+        str | None, typer.Option(metavar="CURSOR", help="Continue from this cursor.")
     ] = None,
     page_token: PageToken = None,
     limit: PageSize = 1000,
     wanted: Wanted,
     as_json: AsJson = False,
 ) -> None:
-    """Print the changes of a branch commit by commit, then the cursor to go on from."""
+    """Print the changes of a branch commit by commit, then a cursor to continue from."""
     opened, filter = open_graph(graph, branch, read_only=True), wanted.filter()
     page = opened.poll_changes(
         filter, start=start, cursor=cursor, page_token=page_token, limit=limit
@@ -53,12 +53,12 @@ def baseline(
     branch: BranchOption = "main",
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the state there; else to standard output."),
+        typer.Option(metavar="FILE", help="Output file; default: standard output."),
     ] = None,
     wanted: Wanted,
     as_json: AsJson = False,
 ) -> None:
-    """Write a whole state as JSONL, then the cursor that goes on from exactly there."""
+    """Write a full state as JSONL, then a cursor to continue from it."""
     import json
 
     from omnigraph.cli.files import require_place

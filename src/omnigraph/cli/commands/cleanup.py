@@ -23,20 +23,24 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 def cleanup(
     graph: Store,
     keep: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Commits of each branch that stay.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Number of commits of each branch to keep."),
     ] = None,
     older_than: Annotated[
-        str | None, typer.Option(metavar="AGE", help="Give up what is older, as 7d; s, m, h, d, w.")
+        str | None,
+        typer.Option(metavar="AGE", help="Remove older states, such as 7d; units s, m, h, d, w."),
     ] = None,
     grace: Annotated[
-        str, typer.Option(metavar="AGE", help="Leave what readers may still be reading.")
+        str, typer.Option(metavar="AGE", help="Keep states that were current within this time.")
     ] = "1h",
-    confirm: Annotated[bool, typer.Option("--confirm", help="Do it, not only show it.")] = False,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="Execute, instead of a preview.")
+    ] = False,
     yes: Yes = False,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove history that a policy gives up, and what nothing points to."""
+    """Remove old history by a retention rule, and unreferenced data."""
     from omnigraph.cli.display import print_json
     from omnigraph.cli.elder import cleanup_fields
 

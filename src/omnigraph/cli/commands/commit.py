@@ -17,9 +17,9 @@ from omnigraph.cli.terminal import echo
 if TYPE_CHECKING:
     from omnigraph.model.commit import Commit
 
-app = new_app("Look at history, undo and repeat commits.")
+app = new_app("Show history, revert and cherry-pick commits.")
 
-CommitId = Annotated[str, typer.Argument(metavar="ID", help="Its id, or the beginning of it.")]
+CommitId = Annotated[str, typer.Argument(metavar="ID", help="Commit id or a unique prefix.")]
 
 
 @app.command("list", cls=Listing)
@@ -27,18 +27,18 @@ def list_all(
     graph: Store,
     branch: BranchOption = "main",
     actor: Annotated[
-        str | None, typer.Option(metavar="ACTOR", help="Only commits of this author.")
+        str | None, typer.Option(metavar="ACTOR", help="Only commits of this actor.")
     ] = None,
     kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="Only commits of this kind, as `load`.")
+        str | None, typer.Option(metavar="KIND", help="Only commits of this kind, such as `load`.")
     ] = None,
     since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Only commits made since then.")
+        str | None, typer.Option(metavar="TIME", help="Only commits since this time.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List the commits that a branch is built on, newest first."""
+    """List the commits of a branch, newest first."""
     from omnigraph.cli.display import print_json, print_records
 
     found = open_graph(graph, branch, read_only=True).commits(_filter(actor, kind, since))
@@ -79,7 +79,7 @@ def changes(
     wanted: Wanted,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a commit changed, compared with its first parent."""
+    """Show the changes of a commit, compared with its first parent."""
     from omnigraph.cli.diffargs import print_array, print_change, print_changes_page
 
     opened, filter = open_graph(graph, branch, read_only=True), wanted.filter()
@@ -106,7 +106,7 @@ def revert(
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Undo what a commit of the branch did, as a new commit."""
+    """Undo a commit with a new commit."""
     decided, opened = deciding.decisions(), open_graph(graph, branch, actor=actor)
     with deciding.told():
         made = opened.revert(commit, message=message, **decided)
@@ -124,7 +124,7 @@ def cherry_pick(
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do on the branch what a commit of another branch did there."""
+    """Apply the changes of a commit of another branch."""
     decided, opened = deciding.decisions(), open_graph(graph, branch, actor=actor)
     with deciding.told():
         made = opened.cherry_pick(commit, message=message, **decided)

@@ -24,9 +24,9 @@ class Shell(StrEnum):
 
 @app.command()
 def completion(
-    shell: Annotated[Shell, typer.Argument(help="Which shell the script is for.")],
+    shell: Annotated[Shell, typer.Argument(help="Shell of the script.")],
 ) -> None:
-    """Print a script that lets a shell complete commands and options."""
+    """Print a shell completion script."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     script = get_completion_script(prog_name="omnigraph", complete_var=VARIABLE, shell=shell)

@@ -21,7 +21,7 @@ def copy(
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy a graph with branches, tags and history, while others use it."""
+    """Copy a graph with branches, tags and history, also while it is in use."""
     from dataclasses import asdict
 
     from omnigraph.cli.display import print_json

@@ -26,9 +26,9 @@ def embed(
         typer.Option(metavar="TYPE:PROPERTY=VALUE", help="Only these rows; repeatable."),
     ] = None,
     reembed_all: Annotated[
-        bool, typer.Option("--reembed-all", help="Make all vectors anew, by one model.")
+        bool, typer.Option("--reembed-all", help="Recompute all vectors with the configured model.")
     ] = False,
-    clean: Annotated[bool, typer.Option("--clean", help="Take vectors away instead.")] = False,
+    clean: Annotated[bool, typer.Option("--clean", help="Remove vectors instead.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count rows; change nothing.")] = False,
     records: Records,
     engine: Annotated[str, typer.Option(metavar="NAME", help="embedded or spark.")] = "embedded",
@@ -39,7 +39,7 @@ def embed(
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make the vectors of @embed properties that are missing or out of date."""
+    """Compute vectors of @embed properties that are missing or out of date."""
     from omnigraph.cli.display import print_json
     from omnigraph.cli.writereport import load_record, print_write
 

@@ -21,7 +21,7 @@ def explain(
     *,
     asked: Asked,
     run: Annotated[
-        bool, typer.Option("--run", help="Answer it, too, and show what each step did.")
+        bool, typer.Option("--run", help="Run the query and show rows and time of each step.")
     ] = False,
     branch: BranchOption = "main",
     state: State,
@@ -29,7 +29,7 @@ def explain(
     on_spark: OnSpark,
     as_json: AsJson = False,
 ) -> None:
-    """Show how a read query would be answered, step by step."""
+    """Show the plan of a read query."""
     from omnigraph.cli.display import print_json
 
     spark = on_spark.started(engine if run else "embedded")

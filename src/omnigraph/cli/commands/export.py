@@ -35,7 +35,7 @@ def export(
     types: Types = None,
     engine: Annotated[str, typer.Option(metavar="NAME", help="embedded or spark.")] = "embedded",
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="The place need not be empty.")
+        bool, typer.Option("--overwrite", help="Allow a target that is not empty.")
     ] = False,
     branch: BranchOption = "main",
     state: State,
@@ -43,7 +43,7 @@ def export(
     progress: Progress = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Write a snapshot out as JSONL, Parquet, Arrow or CSV."""
+    """Export a snapshot as JSONL, Parquet, Arrow or CSV."""
     from omnigraph.cli.display import print_json
 
     opened = open_graph(graph, branch, read_only=True, spark=engine == "spark")

@@ -23,14 +23,12 @@ def fmt(
         typer.Argument(metavar="FILE...", help="Files (.pg, .gq) or directories; - for stdin."),
     ],
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; fail if a file is not in style.")
+        bool, typer.Option("--check", help="Write nothing; fail if a file is not formatted.")
     ] = False,
-    language: Annotated[
-        Language | None, typer.Option(help="Language of what comes from standard input.")
-    ] = None,
+    language: Annotated[Language | None, typer.Option(help="Language of standard input.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write schemas and queries in their one style; comments are kept."""
+    """Format schemas and queries; comments are kept."""
     from omnigraph.cli.files import read_text
 
     if files == [STDIN]:

@@ -18,11 +18,11 @@ app = new_app()
 def fsck(
     graph: Store,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Check structure alone, not values and constraints.")
+        bool, typer.Option("--quick", help="Check only structure, not values and constraints.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check that manifests, tables, indexes and constraints agree."""
+    """Check the consistency of manifests, tables, indexes and constraints."""
     from omnigraph.cli.display import print_json
 
     found = open_graph(graph, read_only=True).verify(quick=quick)

@@ -25,20 +25,20 @@ def import_(
     ],
     schema: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The schema, a .pg file; a graph brings its own."),
+        typer.Option(metavar="FILE", help="Schema of an export, a .pg file."),
     ] = None,
     branch: Annotated[
-        str, typer.Option(metavar="NAME", help="Which branch of a graph to take.")
+        str, typer.Option(metavar="NAME", help="Branch of the source graph.")
     ] = "main",
     format: Annotated[
         str | None,
-        typer.Option(metavar="FORMAT", help="jsonl, parquet or arrow, if names do not tell."),
+        typer.Option(metavar="FORMAT", help="jsonl, parquet or arrow; default: by file name."),
     ] = None,
     engine: Annotated[str, typer.Option(metavar="NAME", help="embedded or spark.")] = "embedded",
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a new graph and fill it with an export, or with one state of another graph."""
+    """Create a graph from an export, or from one state of another graph."""
     import omnigraph
     from omnigraph.cli.display import print_json
     from omnigraph.cli.files import read_text

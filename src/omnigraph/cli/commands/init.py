@@ -24,13 +24,14 @@ def init(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Replace what a broken init left, as is done anyway; never a graph."
+            "--force",
+            help="For compatibility: an incomplete init is always replaced, a graph never.",
         ),
     ] = False,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make an empty graph with a schema."""
+    """Create an empty graph with a schema."""
     from omnigraph.cli.display import print_json
     from omnigraph.cli.files import read_text
     from omnigraph.operations.lifecycle import init_graph

@@ -49,20 +49,21 @@ def lint(
         typer.Option("--query", "-q", metavar="FILE", help="A file of queries; may be repeated."),
     ] = None,
     schema: Annotated[
-        Path | None, typer.Option("--schema", metavar="FILE", help="Check queries against it.")
+        Path | None,
+        typer.Option("--schema", metavar="FILE", help="Schema to check queries against."),
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option("--store", metavar="GRAPH", help="Check queries against a graph's schema."),
+        typer.Option(
+            "--store", metavar="GRAPH", help="Graph whose schema queries are checked against."
+        ),
     ] = None,
     branch: BranchOption = "main",
-    language: Annotated[
-        Language | None, typer.Option(help="Language of what comes from standard input.")
-    ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail too.")] = False,
+    language: Annotated[Language | None, typer.Option(help="Language of standard input.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check schemas and queries, and say what is probably not meant."""
+    """Check schemas and queries for errors and probable mistakes."""
     sources = find_sources([*(files or []), *(query or [])])
     languages = {path: language_of(path, language) for path in sources}
     schemas = [path for path in sources if languages[path] is Language.SCHEMA]

@@ -33,28 +33,33 @@ def load(
         str, typer.Option(metavar="MODE", help="append, merge or overwrite.")
     ] = "append",
     type: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="Type of the rows, unless they say it.")
+        str | None,
+        typer.Option(metavar="TYPE", help="Type of the rows, unless the input contains it."),
     ] = None,
     mapping: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="YAML: which files hold which types.")
+        Path | None, typer.Option(metavar="FILE", help="YAML file that maps files to types.")
     ] = None,
     format: Annotated[
         str | None,
-        typer.Option(metavar="FORMAT", help="jsonl, csv, parquet, arrow or lance; told by names."),
+        typer.Option(
+            metavar="FORMAT", help="jsonl, csv, parquet, arrow or lance; default: by file name."
+        ),
     ] = None,
     types: Annotated[
         list[str] | None,
-        typer.Option("--replace", metavar="TYPE", help="With overwrite: empty this type too."),
+        typer.Option(
+            "--replace", metavar="TYPE", help="With overwrite: also delete all rows of this type."
+        ),
     ] = None,
     engine: Annotated[str, typer.Option(metavar="NAME", help="spark or embedded.")] = "spark",
     on_error: Annotated[
-        str, typer.Option(metavar="WAY", help="Refused records: fail, or quarantine.")
+        str, typer.Option(metavar="WAY", help="Invalid records: fail or quarantine.")
     ] = "fail",
     rejects: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Where quarantined records go.")
+        str | None, typer.Option(metavar="FOLDER", help="Folder for quarantined records.")
     ] = None,
     embed: Annotated[
-        bool, typer.Option("--embed", help="Make @embed vectors that the input lacks.")
+        bool, typer.Option("--embed", help="Compute @embed vectors that the input lacks.")
     ] = False,
     edge_key: EdgeKey = None,
     branch: BranchOption = "main",

@@ -21,7 +21,7 @@ Server = Annotated[
     str,
     typer.Argument(
         metavar="SERVER",
-        help="Its name in your configuration, under servers.",
+        help="Name of the server in your configuration.",
         autocompletion=suggestions.servers,
     ),
 ]
@@ -32,11 +32,11 @@ def login(
     server: Server,
     token: Annotated[
         str | None,
-        typer.Option(metavar="TOKEN", help="The token; better: one line on standard input."),
+        typer.Option(metavar="TOKEN", help="The token; standard input is safer."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Keep a server's token in ~/.omnigraph/credentials."""
+    """Store the token of a server in ~/.omnigraph/credentials."""
     from omnigraph.cli.display import print_json
     from omnigraph.config.credentials import write_token
 
@@ -52,7 +52,7 @@ def login(
 
 @logout_app.command()
 def logout(server: Server, as_json: AsJson = False) -> None:
-    """Forget a server's token."""
+    """Delete the stored token of a server."""
     from omnigraph.cli.display import print_json
     from omnigraph.config.credentials import read_token, write_token
 

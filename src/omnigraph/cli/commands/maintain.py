@@ -23,22 +23,24 @@ def maintain(
     graph: Store,
     branch: BranchOption = "main",
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on until stopped, instead of one round.")
+        bool, typer.Option("--watch", help="Run until stopped, instead of one round.")
     ] = False,
     interval: Annotated[
-        float, typer.Option(min=0.1, metavar="SECONDS", help="How often to look.")
+        float, typer.Option(min=0.1, metavar="SECONDS", help="Time between rounds.")
     ] = 30.0,
     unindexed_rows: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Rows that an index may lack.")
+        int, typer.Option(min=0, metavar="N", help="Maximum number of unindexed rows.")
     ] = 10_000,
     small_files: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Small files that a table may have.")
+        int, typer.Option(min=1, metavar="N", help="Maximum number of small files of a table.")
     ] = 16,
-    lag: Annotated[bool, typer.Option("--lag", help="Only show how far it is behind.")] = False,
+    lag: Annotated[
+        bool, typer.Option("--lag", help="Only show the unprocessed rows and files.")
+    ] = False,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Optimize what has fallen behind, once or for as long as it runs."""
+    """Optimize tables that exceed given limits, once or continuously."""
     from omnigraph.cli.commands.optimize import print_upkeep
     from omnigraph.cli.display import print_json, print_records
     from omnigraph.operations.reconcile import Bounds

@@ -29,17 +29,19 @@ def optimize(
     branch: BranchOption = "main",
     types: Types = None,
     indexes_only: Annotated[
-        bool, typer.Option("--indexes-only", help="Build indexes; leave the files as they are.")
+        bool, typer.Option("--indexes-only", help="Build indexes only; do not compact files.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the planned work; change nothing.")
+    ] = False,
     engine: Annotated[
-        str, typer.Option(metavar="NAME", help="Who writes files: embedded or spark.")
+        str, typer.Option(metavar="NAME", help="Engine that writes files: embedded or spark.")
     ] = "embedded",
     on_spark: OnSpark,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compact files, build indexes, keep neighbour lists."""
+    """Compact files, build indexes, store adjacency lists."""
     from omnigraph.cli.display import print_json
     from omnigraph.cli.elder import optimize_fields
 

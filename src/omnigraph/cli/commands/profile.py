@@ -12,12 +12,12 @@ from omnigraph.cli.options import AsJson
 from omnigraph.cli.targets import operator
 from omnigraph.cli.terminal import echo
 
-app = new_app("Look at the profiles of your configuration.")
+app = new_app("Show the profiles of your configuration.")
 
 
 @app.command("list")
 def list_all(as_json: AsJson = False) -> None:
-    """List the profiles and what each stands for."""
+    """List the profiles and their targets."""
     from omnigraph.cli.display import print_json, print_records
     from omnigraph.config.addresses import PROFILE_VARIABLE
 
@@ -35,11 +35,11 @@ def list_all(as_json: AsJson = False) -> None:
 def show(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="Which one; else the active one or the defaults."),
+        typer.Argument(metavar="NAME", help="Name of the profile; default: the active one."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a profile stands for, and who acts."""
+    """Show the target of a profile, and the actor."""
     from omnigraph.cli.display import cell, print_json
     from omnigraph.cli.targets import actor_named
     from omnigraph.config.addresses import Address, resolve_scope

@@ -11,18 +11,16 @@ from omnigraph.cli.options import Actor, AsJson, Store
 from omnigraph.cli.targets import Listing, Targeted, open_graph
 from omnigraph.cli.terminal import echo
 
-app = new_app("See and finish interrupted writes.")
+app = new_app("List and recover interrupted writes.")
 
 
 @app.command("list", cls=Listing)
 def list_all(
     graph: Store,
-    pending: Annotated[
-        bool, typer.Option("--pending", help="Only what still waits for recovery.")
-    ] = False,
+    pending: Annotated[bool, typer.Option("--pending", help="Only pending recoveries.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List what waits for recovery and what was recovered."""
+    """List pending and finished recoveries."""
     from omnigraph.cli.display import moment, print_json, print_records
 
     found = open_graph(graph, read_only=True).recoveries()
@@ -47,7 +45,7 @@ def list_all(
 
 @app.command(cls=Targeted)
 def run(graph: Store, actor: Actor = None, as_json: AsJson = False) -> None:
-    """Recover everything that waits; opening a graph for writing does the same."""
+    """Recover interrupted writes now, instead of at the next open for writing."""
     from omnigraph.cli.display import print_json
 
     before = len(open_graph(graph, read_only=True).recoveries().pending)

@@ -21,17 +21,17 @@ app = new_app()
 def repair(
     graph: Store,
     branch: BranchOption = "main",
-    confirm: Annotated[bool, typer.Option("--confirm", help="Do it, not only show it.")] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Publish changes of rows too, not maintenance alone.")
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="Execute, instead of a preview.")
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also publish changes of rows.")] = False,
     discard: Annotated[
-        bool, typer.Option("--discard", help="Put changes of rows back instead.")
+        bool, typer.Option("--discard", help="Discard changes of rows instead.")
     ] = False,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Settle tables that somebody moved past the manifest, and make a moved graph whole."""
+    """Repair tables that differ from the manifest, damaged files, and moved graphs."""
     from omnigraph.cli.display import print_json
     from omnigraph.cli.elder import repair_fields
 

@@ -16,20 +16,20 @@ from omnigraph.cli.terminal import echo
 if TYPE_CHECKING:
     from omnigraph.operations.migrate import SchemaPlan
 
-app = new_app("Show a graph's schema, and change it.")
+app = new_app("Show and change the schema of a graph.")
 
 SchemaFile = Annotated[
     Path, typer.Option("--schema", metavar="FILE", help="The new schema, a .pg file.")
 ]
 AllowDataLoss = Annotated[
-    bool, typer.Option("--allow-data-loss", help="Remove what is dropped at once and for good.")
+    bool, typer.Option("--allow-data-loss", help="Delete the data of dropped types and properties.")
 ]
 
 
 @app.command("get", cls=Targeted, hidden=True)  # the elder's other name of it
 @app.command(cls=Targeted)
 def show(graph: Store, branch: BranchOption = "main", as_json: AsJson = False) -> None:
-    """Print the schema that a branch has accepted."""
+    """Print the schema of a branch."""
     from omnigraph.cli.display import print_json
 
     opened = open_graph(graph, branch, read_only=True)
@@ -49,7 +49,7 @@ def plan(
     allow_data_loss: AllowDataLoss = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a new schema would change, step by step; changes nothing."""
+    """Show the steps to a new schema; changes nothing."""
     from omnigraph.cli.display import print_json
     from omnigraph.cli.elder import schema_fields
     from omnigraph.cli.files import read_text
@@ -80,16 +80,16 @@ def apply(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Who writes rows: embedded or spark; without, spark where there are millions.",
+            help="Engine that writes rows: embedded or spark; default: spark for millions of rows.",
         ),
     ] = None,
     on_spark: OnSpark,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a new schema the branch's own, with all that its data needs, in one commit.
+    """Apply a new schema to a branch and its data, in one commit.
 
-    Shows the plan first, with the rows that it is about.
+    Shows the plan first, with the number of affected rows.
     """
     from omnigraph.cli.display import print_json
     from omnigraph.cli.elder import schema_fields

@@ -22,7 +22,7 @@ def snapshot(
     state: State,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a snapshot holds."""
+    """Print the types, versions and row counts of a snapshot."""
     from omnigraph.cli.display import print_json, print_records, print_remark
     from omnigraph.cli.elder import snapshot_fields
 

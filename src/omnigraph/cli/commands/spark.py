@@ -15,12 +15,12 @@ from omnigraph.cli.terminal import echo
 if TYPE_CHECKING:
     from omnigraph.engines.spark.resident import Resident
 
-app = new_app("Keep a Spark session running, so that commands need not start one.")
+app = new_app("Manage a resident Spark session for other commands.")
 
 
 @app.command()
 def start(master: Master = None, conf: Conf = None, as_json: AsJson = False) -> None:
-    """Start a session that commands find by themselves."""
+    """Start a session that other commands use automatically."""
     from omnigraph.engines.spark.residentserver import start_resident
     from omnigraph.engines.spark.settings import parse_config, read_settings
 
@@ -38,7 +38,7 @@ def start(master: Master = None, conf: Conf = None, as_json: AsJson = False) -> 
 
 @app.command()
 def status(as_json: AsJson = False) -> None:
-    """Say whether a session runs; exit code 1 if none does."""
+    """Show whether a session is running; exit code 1 if not."""
     from omnigraph.engines.spark.residentserver import resident_status
 
     found = resident_status()
@@ -59,7 +59,7 @@ def status(as_json: AsJson = False) -> None:
 
 @app.command()
 def stop(as_json: AsJson = False) -> None:
-    """Stop the session; without one there is nothing to do."""
+    """Stop the session, if one is running."""
     from omnigraph.engines.spark.residentserver import stop_resident
 
     stopped = stop_resident()

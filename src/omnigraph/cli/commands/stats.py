@@ -18,7 +18,7 @@ def stats(
     graph: Store,
     branch: BranchOption = "main",
     disk: Annotated[
-        bool, typer.Option("--disk", help="Also count what older versions take.")
+        bool, typer.Option("--disk", help="Also count the disk space of older versions.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

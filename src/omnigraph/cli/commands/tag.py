@@ -12,7 +12,7 @@ from omnigraph.cli.options import Actor, AsJson, AtCommit, BranchOption, Store
 from omnigraph.cli.targets import Listing, Targeted, open_graph
 from omnigraph.cli.terminal import echo
 
-app = new_app("Name commits that must stay readable.")
+app = new_app("Create, list and delete tags, which keep commits readable.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the tag.")]
 
@@ -52,7 +52,7 @@ def list_all(graph: Store, as_json: AsJson = False) -> None:
 
 @app.command(cls=Targeted)
 def delete(graph: Store, name: Name, actor: Actor = None, as_json: AsJson = False) -> None:
-    """Delete a tag; the commit stays as long as anything else needs it."""
+    """Delete a tag. Its commit is kept while anything else needs it."""
     from omnigraph.cli.display import print_json
 
     open_graph(graph, actor=actor).delete_tag(name)

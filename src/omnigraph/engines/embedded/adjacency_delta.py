@@ -19,7 +19,7 @@ from omnigraph.errors import InvariantViolationError
 from omnigraph.model.catalog import DST_COLUMN, SRC_COLUMN
 from omnigraph.storage.table import ROW_ID
 
-# Above this many new edges, sorting all of them anew costs less.
+# Above this many new edges, sorting all edges again costs less.
 _FEW_EDGES = 4096
 _LOW = 0xFFFFFFFF
 

@@ -73,7 +73,7 @@ class Lookup:
 
     @property
     def is_worn(self) -> bool:
-        """Whether so much is gone that building anew would pay."""
+        """Whether so many rows are deleted that a rebuild is cheaper."""
         return len(self._gone) > 1000 + sum(len(s.ids) for s in self._segments) // 4
 
     def find(self, keys: Sequence[str]) -> list[tuple[int, str]]:

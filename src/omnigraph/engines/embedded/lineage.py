@@ -1,4 +1,5 @@
-"""Later versions of a table from earlier ones: what a commit changed, instead of everything anew.
+"""Later versions of a table from earlier ones: the changes of a commit are applied, instead of a
+full rebuild.
 
 The engine remembers the table versions that it has opened. When a version descends from one of
 them and little lies between, numbering, ids and adjacency of the old one are carried over, and only
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 _TABLES = 4096
 _VERSIONS_PER_TABLE = 4
-# Beyond this share of a table, carrying over costs more than building anew.
+# Beyond this share of a table, an incremental update costs more than a rebuild.
 _LARGEST_SHARE = 8
 _CARRIED = (ID_COLUMN, SRC_COLUMN, DST_COLUMN)
 
@@ -122,7 +123,7 @@ def _small_delta(root: str, older: Resident, version: TableVersion) -> Delta | N
         if delta_size(place, before, version) * _LARGEST_SHARE > version.rows:
             return None
     except (HistoryReclaimedError, StorageNotFoundError):
-        return None  # cleaned up since; the version that is asked for is numbered anew
+        return None  # removed by cleanup; the requested version is numbered from nothing
     columns = [name for name in _CARRIED if older.has(name)]
     found = row_delta(place, before, version, columns)
     return None if found is None else _delta(found.written, found.older, columns)

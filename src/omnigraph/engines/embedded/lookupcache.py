@@ -29,7 +29,7 @@ from omnigraph.storage.versiondiff import row_delta
 _SMALL = 50_000
 # Beyond this, an index of the table must do.
 _LARGE = 5_000_000
-# A change of more rows than this is not followed; the lookup is built anew when it is missed.
+# A change of more rows than this is not applied incrementally; the lookup is rebuilt on demand.
 _LONG_CHANGE = 50_000
 _BUDGET_BYTES = 1 << 30
 # So many questions about a large table go to its files before a lookup is built.

@@ -42,7 +42,7 @@ def suit_queries() -> None:
 
 
 def _reuse_small() -> None:
-    """Have arrays of up to some MiB reused rather than mapped anew, page by page, in each query.
+    """Reuse arrays of up to some MiB, instead of mapping them again, page by page, in each query.
 
     glibc learns from what is freed: blocks up to the largest that has come back are reused from
     then on. This one is never touched, so it takes no memory.

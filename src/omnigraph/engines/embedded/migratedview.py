@@ -6,7 +6,7 @@ spelled in the wider type.
 
 Guarantees: the holders of a key as they will be found when the table has its columns. A rule over
 columns that the table has already costs what it always does; another one a pass over the column.
-Passes are made by whoever the caller says.
+The caller chooses the engine that makes the passes.
 Deliberately absent: writing the columns (`storage.stagedwrites`).
 """
 

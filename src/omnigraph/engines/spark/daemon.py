@@ -1,7 +1,7 @@
 """Spark's Python daemon, with this package imported before it forks its workers.
 
-Each worker would otherwise import it anew, which takes longer than a small task. Used where workers
-run on this machine; elsewhere the package is only sent along with a job.
+Each worker would otherwise import it again, which takes longer than a small task. Used where
+workers run on this machine; elsewhere the package is only sent along with a job.
 
     OMNIGRAPH_SPARK_PANDAS=false    do without pandas, as the command line does: pyarrow would
                                     import it, which takes as long as all the rest here
@@ -18,7 +18,7 @@ import sys
 
 
 class _Hidden:
-    """A finder, by its method: whoever looks for pandas learns that it is not installed."""
+    """The method of a module finder that reports pandas as not installed."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         if fullname == "pandas":

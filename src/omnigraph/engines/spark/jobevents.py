@@ -58,7 +58,7 @@ class Tally:
 
 
 class Watch:
-    """Passes events on to whoever listens."""
+    """Forwards events to the listener."""
 
     def __init__(self, listener: Callable[[ProgressEvent], None] | None = None) -> None:
         self._listener = listener

@@ -4,7 +4,7 @@
     stop_resident()
 
 The server is Spark's own, `SparkConnectServer`, which comes with PySpark. It listens on this
-machine alone and asks for a token that is made anew each time.
+machine only and requires a token that is generated at each start.
 
 Guarantees: one server for each state file, also when two are started at once; a server that does
 not come up is ended and its reason told; what a dead one left is cleared away; only a process that

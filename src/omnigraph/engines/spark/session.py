@@ -323,7 +323,7 @@ def _not_connected(settings: SparkSettings, error: Exception) -> EngineUnavailab
     if "UNAUTHENTICATED" in text or "Unauthenticated" in text:
         hint = "Give the endpoint's token: sc://host:15002/;token=…"
         if settings.resident:
-            hint = "Start it anew: omnigraph spark stop, then omnigraph spark start."
+            hint = "Restart it: omnigraph spark stop, then omnigraph spark start."
         return EngineUnavailableError(f"{settings.shown} refused the token.", hint=hint)
     reason = (text.strip().splitlines() or [type(error).__name__])[0]
     return EngineUnavailableError(

@@ -50,7 +50,7 @@ class _Parser:
         self.current = tokens[0]
         self.broken = False
         self.last_error = -1
-        # How the construct at hand is written, for whoever has no better advice.
+        # The syntax of the current construct, as a fallback hint.
         self.form = _FORMS["node"]
 
     # Moving through the tokens ------------------------------------------------------------

@@ -31,13 +31,13 @@ def shell(
     branch: BranchOption = "main",
     queries: Annotated[
         list[Path] | None,
-        typer.Option("--query", "-q", metavar="FILE", help="Know these queries; repeatable."),
+        typer.Option("--query", "-q", metavar="FILE", help="File of queries to store; repeatable."),
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Refuse mutations.")] = False,
     format: RowFormat = None,
     actor: Actor = None,
 ) -> None:
-    """Talk to a graph: queries, mutations, commands."""
+    """Run queries and mutations interactively."""
     from omnigraph.cli.commands.shell.conversation import Session
     from omnigraph.cli.display import chosen_format
 

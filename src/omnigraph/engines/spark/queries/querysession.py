@@ -62,7 +62,7 @@ def _beside(spark: SparkSession, told: dict[str, str]) -> SparkSession:
 
 
 def _activate(spark: Any) -> None:
-    """PySpark makes whoever made a frame last the session of the thread."""
+    """PySpark sets the session that created the last frame as the session of the thread."""
     sessions = import_module("pyspark.sql").SparkSession
     sessions._activeSession = spark
     sessions._get_j_spark_session_class(spark._jvm).setActiveSession(spark._jsparkSession)

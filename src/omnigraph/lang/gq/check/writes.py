@@ -210,7 +210,7 @@ def _end(ctx: Context, field: ast.Field, type_name: str) -> ir.Expr | None:
 def _update(ctx: Context, node: ast.Update, table: Table) -> irq.Statement | None:
     if isinstance(table, EdgeType):
         message = f"`{table.name}` is an edge, and edges cannot be updated"
-        hint = "delete the edge and insert it anew, in two queries"
+        hint = "delete the edge and insert it again, in two queries"
         return ctx.error("T16", message, node.type.span, hint)
     given = _given(ctx, node.fields, node.type, "update")
     _keep_key(ctx, given, table)
@@ -224,7 +224,7 @@ def _keep_key(ctx: Context, given: dict[str, ast.Field], table: NodeType) -> Non
     for name in table.key:
         if name in given:
             message = f"`{name}` belongs to the key of `{table.name}` and cannot be updated"
-            hint = "delete the node and insert it anew, in two queries"
+            hint = "delete the node and insert it again, in two queries"
             ctx.error("T42", message, given[name].name.span, hint)
 
 

@@ -1,6 +1,6 @@
 """A place in the token list, and the ways in which a parser moves it.
 
-`form` is how the construct at hand is written; whoever starts to read one sets it, and a finding
+`form` is how the construct at hand is written; the parser of a construct sets it, and a finding
 that has no better advice shows it.
 
 Guarantees: the cursor never leaves the list; a failure is reported once, where it happened, and
@@ -91,7 +91,7 @@ class Cursor:
         raise Abandon
 
     def enter(self) -> None:
-        """Go one level deeper; whoever enters leaves again, also on the way out of a failure."""
+        """Enter one nesting level; it is left again on return and on failure."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.too_deep()
