@@ -74,7 +74,7 @@ async def _run(work: Callable[[], R], stop: Callable[[], None] | None = None) ->
             stop()
         await asyncio.wait({future})
         if not future.cancelled():
-            future.exception()  # it is looked at, so that nobody complains that it was not
+            future.exception()  # retrieved, so that asyncio does not warn about it
         raise
 
 

@@ -6,8 +6,8 @@ Linux grants memory that it does not have and ends a process that uses it; nativ
 process themselves when an allocation fails. So work that takes much memory asks first.
 
 Guarantees: the smallest of what the machine, the container (cgroup) and the limits of the process
-leave; reads a few small files, and nothing more than once within `_FRESH_S`.
-Deliberately absent: reservations. Two operations may be told the same free memory.
+leave; reads a few small files, and nothing more than once within `_FRESH_S`. Memory is not
+reserved: two operations may get the same free memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Logging: standard library loggers with structured fields, silent until somebody listens.
+"""Logging: standard library loggers with structured fields, silent until a program configures it.
 
 A room takes a logger of its own and passes fields beside a fixed message, never inside it:
 
@@ -87,7 +87,7 @@ class _OwnHandler(logging.StreamHandler[IO[str]]):
 def configure(
     level: str = "warning", *, as_json: bool = False, stream: IO[str] | None = None
 ) -> None:
-    """Write the log of a program to `stream` (standard error unless told)."""
+    """Write the log of a program to `stream` (default: standard error)."""
     if level.lower() not in LEVELS:
         raise InvalidArgumentError(
             f"There is no log level {level!r}.", hint=f"Choose one of {', '.join(LEVELS)}."

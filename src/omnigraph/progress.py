@@ -168,7 +168,7 @@ TICK_S = 0.1
 
 
 class _StoppedError(BaseException):
-    """Ends work that nobody waits for any more. No failure, so nothing handles it as one."""
+    """Ends work whose caller has stopped waiting. Not an error, so it is not handled as one."""
 
 
 def aside(work: Callable[[], T]) -> T:

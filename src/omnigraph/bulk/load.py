@@ -104,7 +104,7 @@ class _Dropped:
         return touched
 
     def explain(self, table_id: int, place: int, reason: str) -> None:
-        """Of several reasons the first is told."""
+        """Of several reasons, only the first is reported."""
         part, row = place >> _PART_BITS, place & _ROW_MASK
         self.reasons.setdefault(part, {}).setdefault((table_id, row), reason)
 

@@ -2,7 +2,7 @@
 
 Guarantees: the same functions as in-process (`rows.checks`, `rows.identities`), so the same rows
 and the same findings; rows with findings are left out of what comes back; rows of a type are in the
-order of their records. With `explain`, every refused record is told with all of its reasons.
+order of their records. With `explain`, every rejected record is reported with all of its reasons.
 Deliberately absent: other rows (`integrity`), and files.
 """
 

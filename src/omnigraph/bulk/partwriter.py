@@ -34,7 +34,7 @@ _FILE_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class StageJob:
-    """What every task of a load is told."""
+    """The parameters of every task of a load."""
 
     catalog: Catalog
     targets: Mapping[int, Target]

@@ -1,7 +1,7 @@
 """Set checks as tasks: each looks at some keys and says which staged rows break a rule.
 
 Guarantees: the same verdicts as in-process; a task holds at most about `MOST_KEYS` keys of either
-side at a time; what it sends back is counted in full and told in part, at most `most` rows.
+side at a time; its result counts all rows and lists at most `most` of them.
 Deliberately absent: words for what is wrong (`rows.breaches`), and where the rows came from.
 """
 

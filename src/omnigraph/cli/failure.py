@@ -1,10 +1,9 @@
 """How the program fails: what it prints about an error, and its exit code.
 
-    0  done                                  5  conflict: somebody else was faster
-    1  failed                                6  look first: outcome unknown, or recovery is due
-    2  wrong use of the program              7  denied
-    3  what was named does not exist         8  the schema, query or data is not valid
-    4  a condition of yours did not hold     9  a limit was reached
+    0  done                                  5 conflict with a concurrent commit 1  failed
+    6  look first: outcome unknown, or recovery is due 2  wrong use of the program              7
+    denied 3  what was named does not exist         8  the schema, query or data is not valid 4  a
+    condition of yours did not hold     9  a limit was reached
                                            130  stopped with Ctrl-C
 
 Guarantees: errors go to standard error, so that standard output holds data alone; with `--json`
@@ -59,7 +58,7 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def from_system(error: OSError) -> errors.OmniGraphError:
-    """What the operating system refused about a file that somebody named."""
+    """An error of the operating system about a given file."""
     place = error.filename2 or error.filename
     message = f"{place}: {error.strerror}." if place else f"{error.strerror or error}."
     if error.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT):

@@ -39,7 +39,7 @@ def install() -> None:
 
 
 def check() -> None:
-    """Stop here if somebody has asked for it."""
+    """Raise if a stop was requested."""
     if _asked:
         raise KeyboardInterrupt
 

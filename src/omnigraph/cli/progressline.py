@@ -152,7 +152,7 @@ def clear() -> None:
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Leave the terminal to somebody who is being asked something."""
+    """Hide the progress line during a prompt."""
     line = _shown
     if line is not None:
         line.pause(True)

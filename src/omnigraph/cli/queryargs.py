@@ -1,4 +1,4 @@
-"""How a command is told which query to run: the text, which one of it, and its parameters."""
+"""Arguments that select the query of a command: text, name and parameters."""
 
 from __future__ import annotations
 

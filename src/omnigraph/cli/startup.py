@@ -4,8 +4,9 @@ pyarrow looks for pandas as soon as it converts a Python list, and pandas takes 
 than everything else together. The program handles no frames of pandas except on Spark, so it hides
 pandas: an import of it fails as if it were not installed.
 
-Guarantees: only in the program's own process, never in somebody's Python; never once pandas or
-PySpark is imported, so that Spark finds what it needs also where a command decides late to use it.
+Guarantees: only in the process of the program, never when imported as a library; never once pandas
+or PySpark is imported, so that Spark finds what it needs also where a command decides late to use
+it.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def _names(section: str, incomplete: str) -> list[str]:
 
     try:
         known = getattr(read_config(), section)
-    except OmniGraphError:  # a broken file is told when a command runs
+    except OmniGraphError:  # a broken file is reported when a command runs
         return []
     return [name for name in known if name.startswith(incomplete)]
 
@@ -77,6 +77,6 @@ def _of_graph(
         import omnigraph
 
         found = names(omnigraph.open(scope.store_uri(), read_only=True))
-    except (OmniGraphError, OSError):  # it is told when a command runs
+    except (OmniGraphError, OSError):  # the error is reported when a command runs
         return []
     return [name for name in found if name.startswith(incomplete)]

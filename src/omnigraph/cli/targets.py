@@ -1,4 +1,4 @@
-"""Commands that work on a graph: how they are told which one, and what they do about it.
+"""Commands that work on a graph: the options that select it, and how it is opened.
 
 A graph is named by the first argument, by `--store` or `--profile`, or not at all: then the
 operator's defaults hold. The argument may be left out when an option names the graph, or when there

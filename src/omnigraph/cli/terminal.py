@@ -33,7 +33,7 @@ def _printable(text: str, stream: TextIO) -> str:
 
 
 def note(text: str) -> None:
-    """Say something on the side, unless nobody wants to hear it."""
+    """Print a note to standard error, unless --quiet is set."""
     if not callstate.current().quiet:
         echo(text, err=True)
 

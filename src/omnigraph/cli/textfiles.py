@@ -47,7 +47,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def language_of(path: Path, given: Language | None = None) -> Language:
-    """The language of a file, by the ending of its name; standard input must be told it."""
+    """The language of a file, by its file extension; for standard input it must be given."""
     if path == STDIN:
         return _required(given)
     try:

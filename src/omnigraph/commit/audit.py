@@ -1,7 +1,8 @@
 """Remembering recoveries: one row each, whatever failed in between.
 
 Guarantees: a recovery that is repeated after a crash leaves no second row; a row names the
-transaction that each table was to receive, so that one which turns up later can be told.
+transaction that each table was to receive, so that a transaction that appears later can be
+identified.
 Deliberately absent: ordinary commits; their history is the manifest.
 """
 

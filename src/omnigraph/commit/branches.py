@@ -5,8 +5,8 @@
 
 Guarantees: a branch appears and disappears with one object write; what a crash leaves behind is
 unreachable and is reclaimed by `orphans`; a name can be used again at once, since ids are not. A
-name is only ever taken away under the writer lock of the branch that it means, so that nobody
-takes away a name that somebody else has just given to another branch.
+name is only removed under the writer lock of its branch, so that a name that was just given to
+another branch is not removed.
 Deliberately absent: copying data, and removing any. A branch begins as a list of table versions;
 when it ends, its manifest stays for the branches and tags that began on it.
 """
@@ -58,7 +58,7 @@ def create_branch(root: GraphRoot, name: str, line: BranchLog, sequence: int, ac
 
 
 def begin_branch(root: GraphRoot, name: str, line: BranchLog, sequence: int, actor: str) -> Branch:
-    """The same with any name, also one that nobody sees."""
+    """As `create_branch`, with any name, also a hidden one."""
     _make_free(root, name, actor)
     faults.hit("branch.before_create")
     branch = _begin(root, name, line, sequence, actor)
@@ -70,7 +70,8 @@ def begin_branch(root: GraphRoot, name: str, line: BranchLog, sequence: int, act
 
 
 def delete_branch(root: GraphRoot, name: str, actor: str, *, with_children: bool = False) -> Branch:
-    """Delete a branch. Branches that began on it are kept; unless told, they prevent it."""
+    """Delete a branch. Branches that were created from it are kept; they prevent the deletion
+    unless it is forced."""
     if name == MAIN:
         raise InvalidArgumentError("The branch main cannot be deleted.")
     with _held(root, name, actor, "delete branch") as (branch, token):

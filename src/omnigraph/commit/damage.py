@@ -41,7 +41,7 @@ from omnigraph.storage.wholeness import (
 )
 
 # A cut loses what the operating system had not written yet. It writes within half a minute, on
-# laptops within ten. Older damage has another cause, and nobody goes back for it unasked.
+# laptops within ten. Older damage has another cause, and opening does not go back because of it.
 TAIL_S = 600.0
 _OBJECTS = (BRANCHES, TAGS, journal.DIRECTORY, "__deleted", "__keys")
 
@@ -80,7 +80,7 @@ class Survey:
     losses: list[Loss] = field(default_factory=list)
     states: dict[str, BranchState] = field(default_factory=dict)
     objects: list[str] = field(default_factory=list)
-    # Datasets whose newest versions are damaged and unpublished, and branches that nobody named.
+    # Datasets whose newest versions are damaged and unpublished, and branches without a name.
     lines: list[str] = field(default_factory=list)
 
     @property

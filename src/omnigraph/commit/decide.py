@@ -20,7 +20,7 @@ class TableStatus(StrEnum):
     LANDED = "landed"  # the writer's own version, the last of them, is the head
     BURIED = "buried"  # the writer's version is below the head: a roll-back had begun
     FENCED = "fenced"  # a recovery had put it back before the writer could reach it
-    FOREIGN = "foreign"  # somebody else's version stands where the writer's should
+    FOREIGN = "foreign"  # the version was written by another program
     BELOW = "below"  # the head is older than what was committed before: never right
 
 

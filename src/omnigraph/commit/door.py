@@ -98,10 +98,10 @@ def commit_prepared(
     settle: Callable[[Sequence[Commit] | None], None] | None = None,
     lock_timeout_ms: int = LOCK_TIMEOUT_MS,
 ) -> list[Commit]:
-    """Have a proposal prepared while the lock is held, so that nobody can come between.
+    """Prepare a proposal while the lock is held, so that no other commit can intervene.
 
     `meanwhile` is called while others hold the lock, and may end the wait by raising. Before the
-    lock is given back `settle` is told what was published, or None when certainly nothing was.
+    lock is released, `settle` receives the published commits, or None if nothing was published.
     """
     branch = read_branch(root, branch_name)
     faults.hit("commit.before_lock")

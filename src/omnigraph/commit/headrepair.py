@@ -1,4 +1,4 @@
-"""Drift that nobody has on record: a table's head is ahead of the manifest, no sidecar says why.
+"""Uncovered drift: the HEAD of a table is newer than the manifest, and no sidecar explains it.
 
 Guarantees: looking changes nothing; only what leaves every row as it is counts as verified; what
 is done about drift is one commit, made under the branch's lock.
@@ -26,7 +26,7 @@ from omnigraph.storage.tablehead import restore, version_exists
 
 class Verdict(StrEnum):
     MAINTENANCE = "verified_maintenance"  # compaction and indexes alone: every row is as it was
-    SUSPICIOUS = "suspicious"  # somebody changed rows
+    SUSPICIOUS = "suspicious"  # rows were changed
     UNVERIFIABLE = "unverifiable"  # the record of what was done is gone
 
 
@@ -38,7 +38,7 @@ class Remedy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A table whose head nobody published. `operations` are those above the manifest's version."""
+    """A table with an unpublished HEAD. `operations` are those above the manifest's version."""
 
     pinned: TableVersion
     type_name: str
@@ -64,7 +64,7 @@ def has_uncovered_drift(root: GraphRoot, version: TableVersion) -> bool:
     )
     if covered:
         return False
-    # A live writer may have published it, and only then put its sidecar away, since we were told.
+    # A live writer may have published it, and removed its sidecar after we listed it.
     now = BranchLog(root, owner_of(version)).state.tables.get(version.table_id)
     return now == version
 
@@ -128,7 +128,7 @@ def _settled(root: GraphRoot, drift: Drift, remedy: Remedy) -> TableVersion:
     head, rows = head_of(root, pinned.path, pinned.fork)
     if drift.verdict is Verdict.MAINTENANCE:
         return replace(pinned, version=head)
-    # Whatever was done to the rows, nobody may take them for what they were.
+    # The rows may have changed, so readers must not treat them as unchanged.
     return replace(
         pinned, version=head, rows=rows, logical=pinned.logical + 1, epoch=pinned.epoch + 1
     )

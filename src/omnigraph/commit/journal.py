@@ -98,7 +98,7 @@ def arm(root: GraphRoot, sidecar: Sidecar) -> str:
 
 def confirm(root: GraphRoot, sidecar: Sidecar, etag: str) -> None:
     """Record that every table arrived where it was meant to. Fails when the sidecar is gone:
-    somebody took this writer for dead and has recovered it."""
+    another process considered this writer dead and has recovered its operation."""
     faults.hit("commit.before_confirm")
     confirmed = replace(sidecar, confirmed=True)
     root.objects.replace(sidecar_path(sidecar.id), confirmed.to_bytes(), etag, forced=False)

@@ -2,8 +2,8 @@
 
 Guarantees: one compare-and-set on the branch's manifest; lineage and table versions land in the
 same write; a stale lock token never publishes; when the store's answer is lost, the manifest is
-asked what happened before anybody is told; time never runs backwards along a branch, whatever the
-clocks of its writers say; with durability `power` everything below the graph is on the medium
+queried for the outcome before the call returns; time never runs backwards along a branch, whatever
+the clocks of its writers say; with durability `power` everything below the graph is on the medium
 before the publish, and the publish before this module returns.
 Deliberately absent: moving tables (`door`).
 """
@@ -30,7 +30,7 @@ from omnigraph.model.commit import Commit
 from omnigraph.storage.locks import LockToken
 from omnigraph.storage.manifest import manifest_path
 
-# How often a publish is repeated when somebody else publishes in between or the store fails.
+# How often a publish is attempted, after conflicts with other publishers and store failures.
 PUBLISH_ATTEMPTS = 5
 _PAUSE_S = 0.02
 _PASSING = (StorageTransientError, StorageUnknownError)

@@ -1,4 +1,4 @@
-"""What must stay: every table version that somebody can still ask for.
+"""Retention: every table version that can still be read.
 
 A state of a branch is kept while it is among the newest `keep` commits, or was the branch's head at
 any time within `older_than` (and, for readers that are still at work, within `grace`). The newest

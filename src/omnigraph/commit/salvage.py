@@ -124,7 +124,7 @@ def _salvage_branch(root: GraphRoot, id: str, branch_id: str, far: bool) -> None
     with _held(root, branch_id) as held:
         loss = look_at(root, branch_id, far=far)[1] if held else None
         if loss is None or loss.kept is None or not loss.versions:
-            return  # not ours to touch, or somebody else has salvaged it
+            return  # no permission, or another process has moved it
         folder = manifest_path(branch_id)
         names = [hint_file(folder), *(version_file(folder, v) for v in loss.versions)]
         _record(root, f"{id}-{branch_id}", loss.branch, loss.commit_id, [*names, *loss.files])

@@ -5,7 +5,7 @@
     credentials   tokens of servers, in a file that only its owner can read
     connecting    a graph by its name
 
-Guarantees: nothing here is needed to use a graph by its address, and no room below reads it; a
-file that is not there is an empty one; keys that this version does not know are told and ignored.
+Guarantees: nothing here is needed to use a graph by its address, and no room below reads it; a file
+that is not there is an empty one; unknown keys are ignored with a warning.
 Deliberately absent: anything that belongs to a team. That is the cluster's configuration.
 """

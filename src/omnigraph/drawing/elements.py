@@ -17,7 +17,7 @@ from omnigraph.drawing.svg import Drawing, Line, Mark
 from omnigraph.errors import InvalidArgumentError, LimitExceededError
 
 MOST_NODES = 400
-# What a node is called, if nobody says it: the first of these that it has.
+# The default label of a node: the first of these properties that it has.
 _NAMES = ("name", "title", "label", "slug", "id")
 
 

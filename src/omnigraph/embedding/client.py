@@ -49,7 +49,7 @@ class EmbeddingClient:
         return self.config.model
 
     def require_model(self, recorded: str | None, property: str = "the property") -> None:
-        """Refuse to compare with vectors of another model. None: nobody recorded one."""
+        """Refuse to compare with vectors of another model. None: no model is recorded."""
         if recorded is None or recorded == self.model:
             return
         raise EmbeddingError(

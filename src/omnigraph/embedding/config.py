@@ -1,6 +1,6 @@
 """Which provider, model and endpoint to embed with.
 
-Read from the environment (`config_from_environment`) or from parts that somebody else resolved
+Read from the environment (`config_from_environment`) or from values that the caller resolved
 (`config_from_parts`, for a cluster file). Both apply the same defaults.
 
 Guarantees: an unknown provider, a missing key and a malformed number are errors here, before any

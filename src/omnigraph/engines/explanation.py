@@ -1,6 +1,6 @@
 """How a query was answered: by which engine, with which plan, and what that did.
 
-Guarantees: made without cost; rendered when somebody looks.
+Guarantees: creation is cheap; rendering happens on demand.
 Deliberately absent: measuring.
 """
 

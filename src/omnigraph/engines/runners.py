@@ -14,7 +14,7 @@ from omnigraph.errors import EngineUnavailableError, InvalidArgumentError
 from omnigraph.storage.maintenancetasks import Spread
 from omnigraph.storage.root import GraphRoot
 
-# From so many rows on, tables are written on Spark unless somebody says where.
+# From this many rows, tables are written on Spark by default.
 LARGE_ROWS = 5_000_000
 
 

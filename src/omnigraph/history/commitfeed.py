@@ -1,7 +1,8 @@
 """The commits of a branch in the order of its history, and what each of them changed.
 
 Guarantees: first-parent order; exact images; a change of the schema alone, and maintenance, are
-commits without changes; a commit whose data is gone is told apart from one that never was.
+commits without changes; a commit whose data was removed is distinguished from one that never
+existed.
 Deliberately absent: cursors and pages.
 """
 
@@ -46,7 +47,7 @@ def graph_id(root: GraphRoot) -> str:
 
 
 def commit_changes(root: GraphRoot, place: Place, wanted: ChangeFilter) -> Iterator[Change]:
-    """What a commit changed, in order. Raises ChangeFeedGapError when it can no longer be told."""
+    """What a commit changed, in order. Raises ChangeFeedGapError if its data was removed."""
     for found in commit_diffs(root, place, wanted):
         for each in changes_of(found):
             if wanted.wants_op(each.op):

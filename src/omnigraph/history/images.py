@@ -48,9 +48,9 @@ class TableDiff:
     """The entities of one type that differ, sorted by id, in physical columns, with row ids and
     addresses.
 
-    `before` holds those that were updated or deleted as they were, `after` those that were
-    inserted or updated as they are. `rewritten` are entities that are the same in new rows: no
-    difference, but they no longer lie where they did; only their place need be told.
+    `before` holds those that were updated or deleted as they were, `after` those that were inserted
+    or updated as they are. `rewritten` are entities that are the same in new rows: no difference,
+    but their position has changed; only the position is needed.
     """
 
     types: TypePair

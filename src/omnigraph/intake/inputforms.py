@@ -189,9 +189,10 @@ def _read_file(path: Path, type_name: str | None, most: int) -> Part:
         reason = str(error).splitlines()[0].rstrip(".")
         raise InvalidArgumentError(f"The file {path} cannot be read: {reason}.") from error
     raise InvalidArgumentError(
-        f"The file {path} is of no kind that can be ingested.",
-        hint=f"Kinds are told by their endings: {', '.join(sorted(_LINES | _ARROW))}, .parquet. "
-        "CSV is for `load`, with the engine embedded if it is small.",
+        f"The file {path} has a format that cannot be ingested.",
+        hint="Supported file extensions are "
+        f"{', '.join(sorted(_LINES | _ARROW))} and .parquet. "
+        "Use `load` for CSV, with the embedded engine for small files.",
     )
 
 

@@ -81,7 +81,8 @@ class Source:
     """What to load.
 
     `paths` are addresses, patterns or folders. `frame` is a table in memory, a Spark DataFrame or
-    the name of a Spark table; it needs a rule of its own. `format` None: told by the name's ending.
+    the name of a Spark table; it needs a rule of its own. `format` None: determined by the file
+    extension.
     """
 
     paths: tuple[str, ...] = ()
@@ -117,7 +118,7 @@ def assign(address: str, source: Source, catalog: Catalog) -> Assigned:
     format_ = source.format or found
     if format_ is None:
         raise InvalidArgumentError(
-            f"The form of {address} cannot be told from its name.",
+            f"The form of {address} cannot be determined from its name.",
             hint=f"Give a format: {', '.join(SourceFormat)}.",
             file=address,
         )

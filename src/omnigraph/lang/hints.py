@@ -46,7 +46,7 @@ HINTS: dict[str, str] = {
     "T37": "write `limit 10`, or `limit $n` with a parameter `$n: I64`",
     "T41": "patterns are RE2; a backslash in a string is written twice: `\\\\d`",
     "T43": "order by a number, a text, a date or a truth value",
-    "L201": "add it to an update, or drop it from the schema if nobody needs it",
+    "L201": "add it to an update, or drop it from the schema if it is not needed",
     # Schemas.
     "S001": "a declaration is `node Name { property: Type }` or `edge Name: From -> To`",
     "S007": "integers have at most 64 bits and floats end near 1e308",

@@ -4,8 +4,8 @@ Two versions are compared, and a rule that many changed rows must obey is checke
 of a table. What is found, the changes and the rows that hold their keys, comes here, where changes
 are combined and committed: that much must fit into the memory of one machine (see `mergeplan`).
 
-Guarantees: the same differences and violations either way. Unless somebody says where, tables of
-which more than `LARGE_ROWS` rows must be read are read on Spark, if this machine has one.
+Guarantees: the same differences and violations either way. By default, tables of which more than
+`LARGE_ROWS` rows must be read are read on Spark, if this machine has one.
 Deliberately absent: comparing and checking.
 """
 

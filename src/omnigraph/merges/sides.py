@@ -1,6 +1,6 @@
 """The three states of a merge, and what each side changed since the base.
 
-Guarantees: a table is compared at most once per side, and only when somebody asks.
+Guarantees: a table is compared at most once per side, and only on demand.
 Deliberately absent: combining.
 """
 

@@ -105,7 +105,7 @@ Requirement = TableUnchanged | HeadIs
 @dataclass(frozen=True, slots=True)
 class Signature:
     """Who asked for a change, of what kind it is, and how it is recorded. `commit_id`: the id that
-    its commit shall have, if somebody waits for just that one."""
+    of its commit, if a caller waits for that id."""
 
     actor: str
     kind: CommitKind

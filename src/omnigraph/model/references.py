@@ -1,7 +1,7 @@
 """References: blobs whose bytes lie outside of the graph, as values among other blobs.
 
 A column of blobs holds bytes. A reference travels in it as bytes too: a mark that no file begins
-with, and the address. What somebody hands in carries the mark `GIVEN`, what was read from a table
+with, and the address. A value given by a caller has the mark `GIVEN`, a value read from a table
 carries `STORED`. Rows that are read in order to be written again carry `STORED` and a proof: a
 keyed hash of the address under a key that only this process has. A reference with a valid proof was
 in a table already and may stay there; every other one has to be admitted by the graph's allow-list,

@@ -1,4 +1,4 @@
-"""The answer to a read query: Arrow batches, made when somebody asks for them.
+"""The result of a read query: Arrow batches, produced on demand.
 
     result.rows()          # list of dicts
     result.to_arrow()      # one table, kept

@@ -184,7 +184,7 @@ class _Sweep:
         )
 
     def _clean_detached(self, path: str, fork: str | None) -> int:
-        """Nobody builds upon those that are there while we hold both locks of their makers."""
+        """No process uses the existing ones while we hold both locks of their creators."""
         seen = detached_versions(self.root, path, fork)
         if not (self.execute and seen):
             return len(seen)

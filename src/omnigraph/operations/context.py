@@ -49,7 +49,7 @@ class Context:
 
 
 def default_actor() -> str:
-    """Who acts when nobody says so: the environment's actor, else the person logged in."""
+    """The default actor: that of the environment, or else the user who is logged in."""
     named = os.environ.get(ACTOR_VARIABLE)
     if named:
         return check_actor(named)

@@ -136,7 +136,7 @@ def _read(objects: ObjectStore, names: Iterable[str]) -> dict[str, bytes]:
 
 
 def _is_real(name: str) -> bool:
-    """Not a file that somebody has begun to write."""
+    """Whether the file is complete, not one that is being written."""
     return not name.rsplit("/", 1)[-1].startswith(".")
 
 

@@ -6,8 +6,8 @@
 
 Guarantees: one commit, which names model and properties, or none when there is nothing to do; a
 vector whose text has not changed since it was made is kept unless all are asked for; vectors of two
-models are never mixed in a property without being asked to; if somebody changes a type meanwhile
-its rows are chosen again, and texts that were embedded already are not sent again.
+models are never mixed in a property unless requested; if a type changes in the meantime its rows
+are chosen again, and texts that were embedded already are not sent again.
 Deliberately absent: rows on their way in (`load` with `embed`).
 """
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from omnigraph.operations.load import LoadResult
 
 EMBEDDED, SPARK = "embedded", "spark"
-# So many texts are sent before progress is told.
+# Number of texts between progress reports.
 _AT_ONCE = 1024
 # Read whole and picked from, rather than looked up one by one.
 _MANY = 10_000
@@ -111,7 +111,7 @@ def count_due(context: Context, options: EmbedOptions) -> dict[str, int]:
 
 
 def chosen_config(options: EmbedOptions) -> EmbeddingConfig | None:
-    """Who makes vectors; taking them away needs nobody."""
+    """The embedding config; None for `clean`, which calls no provider."""
     if options.everything and options.clean:
         raise InvalidArgumentError("Vectors are recomputed or removed, not both.")
     return None if options.clean else config_from_environment()

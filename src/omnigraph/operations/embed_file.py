@@ -5,9 +5,9 @@
 The schema says which properties are vectors, and of which texts; options are those of `embed`.
 
 Guarantees: the whole file is looked through before the first text is sent to anybody, and every
-record that cannot be used is told by its line; a record that gets no new vector comes out byte for
-byte; memory is that of one batch of records; the output is in place, whole, at the end, or it is
-not there at all.
+record that cannot be used is reported by its line; a record that gets no new vector comes out byte
+for byte; memory is that of one batch of records; the output is in place, whole, at the end, or it
+is not there at all.
 Deliberately absent: the rules of the schema, which `load` checks; and vectors that are older than
 their texts, which only a graph knows.
 """

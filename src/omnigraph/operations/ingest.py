@@ -161,7 +161,7 @@ def ingest(
         embed,
         edge_key_names(edge_key),
     )
-    # Shaping is most of the work, and needs nobody's lock.
+    # Shaping is most of the work, and needs no lock.
     delta = request.shaped(catalog)
     if embed is not None:
         request.conditions = replace(request.conditions, details=embed.details)

@@ -3,7 +3,7 @@
     load(context, ["people.jsonl", "s3://bucket/edges/*.parquet"], mode="merge")
 
 Guarantees: all records or none, in one commit of all types (records that were set aside, if that
-was asked for, are told and kept); what the checks read is fenced, and when somebody was faster the
+was asked for, are reported and kept); the data that checks read is fenced, and after a conflict the
 load is prepared again; the `embedded` engine gives the same graph and the same refusals.
 Deliberately absent: how rows are read and checked.
 """
@@ -186,8 +186,8 @@ class _SparkLoad:
                 self._root.objects.delete_prefix(self._scratch)
 
     def _is_small(self) -> bool:
-        """Whether the tasks are done here sooner than any Spark could start: nobody asked for a
-        certain one, none runs in this process, and the files are few."""
+        """Whether the tasks finish in this process before Spark could start: the caller requested
+        no certain one, none runs in this process, and the files are few."""
         settings = self._options.spark
         if settings is not None and not settings.is_open:
             return False

@@ -10,9 +10,8 @@ on under the lock in the end; otherwise it is left for the next run and reported
 
 Guarantees: one commit for the files and indexes of all tables (one more for each time that writers
 came between), none when there is nothing to do; a second run finds nothing; content never changes;
-nothing is removed (`cleanup` does that).
-A table that came with a merge from a branch that is gone has nobody left who keeps it: it is forked
-for this branch, as a write would do.
+nothing is removed (`cleanup` does that). A table that a merge adopted from a deleted branch is not
+maintained on any other branch: it is forked for this branch, as a write would do.
 Deliberately absent: tables that a branch inherits from an existing branch. They are maintained on
 that branch.
 """

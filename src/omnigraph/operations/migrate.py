@@ -125,7 +125,7 @@ class _Prepared:
 
 @dataclass(frozen=True)
 class _Wish:
-    """A schema that somebody wants a branch to have."""
+    """A requested schema of a branch."""
 
     context: Context
     source: str

@@ -40,7 +40,7 @@ from omnigraph.writes.request import (
 )
 from omnigraph.writes.requiredvectors import RequiredVectors, required_vectors
 
-# What a request is told with, and of what kinds it is.
+# The fields of a request, and their types.
 _TOLD: dict[str, tuple[type, ...]] = {
     "text": (str,),
     "name": (str, NoneType),
@@ -141,7 +141,7 @@ class _SameInsert:
         try:
             query = compile_write(self.text, self.name, view.snapshot.catalog)
             bound = [gq.bind_params(query, request.params) for request in requests]
-        except OmniGraphError:  # the schema has changed; each is told by itself
+        except OmniGraphError:  # the schema has changed; each request reports its own error
             return None
         moments = [Moment(view.snapshot, params) for params in bound]
         shared = insert_together(view, query.statements, moments)

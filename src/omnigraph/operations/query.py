@@ -57,7 +57,7 @@ def query(
 
 
 def default_options(engine: str) -> Options:
-    """What bounds a query when nobody says so. Spark is for what takes long."""
+    """The default limits of a query. Queries on Spark have no time limit."""
     return DEFAULT_OPTIONS if engine == EMBEDDED else Options(Limits(seconds=None))
 
 

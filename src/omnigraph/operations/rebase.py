@@ -3,7 +3,7 @@
 A branch's own commits are those on its chain of first parents that the other branch does not have.
 Each is applied as if the branch so far was a merge of the other one's head and the commit's parent.
 So of a merge commit only that is applied which neither of them has: what was merged from elsewhere,
-and what somebody decided.
+and the resolutions.
 
 Guarantees: the branch is the old one or the rebased one, never something between; each commit
 keeps its author and message; a commit whose change is already there is left out. When a commit
@@ -91,7 +91,7 @@ def _own(root: GraphRoot, head: Place, ground: BranchLog, bases: Bases) -> list[
 
 def _one(root: GraphRoot, place: Place, onto: Place) -> _Own:
     commit = place.commit
-    # What recovery finished for somebody is still that person's.
+    # A commit completed by recovery keeps its original actor.
     actor = str(commit.details.get("original_actor", commit.actor))
     change = change_at(root, place)
     if len(commit.parents) > 1:

@@ -8,7 +8,7 @@ It looks at the branch now and then; when a table is out of bounds it optimizes 
 Looking costs a read of metadata, and nothing at all while the branch stands still.
 
 Guarantees: at most one thread; stopping waits for the work at hand; an error of one round is kept
-and told, and the next round tries again; nobody who writes waits for it.
+and reported, and the next round tries again; writers do not wait for it.
 Deliberately absent: cleanup. Giving up history is a person's decision.
 """
 

@@ -229,5 +229,5 @@ def _check_recoveries(context: Context, found: Verification) -> None:
                 sidecar.branch,
                 f"operation {sidecar.id} ({sidecar.kind}) is at work or was interrupted",
                 severity="warning",
-                hint="If nobody is writing, run `omnigraph recovery run`.",
+                hint="If no process is writing, run `omnigraph recovery run`.",
             )

@@ -21,7 +21,7 @@ _VISIT = 8.0
 
 
 def peel(match: Match, live: frozenset[str], how: Reduction, context: Context) -> Match:
-    """Turn every leaf that nobody needs into a branch, rim first, until none is left."""
+    """Turn every unused leaf into a branch, from the outside in, until none is left."""
     needed = live | set(match.bound)
     for predicate in match.predicates:
         needed |= names_in(predicate)

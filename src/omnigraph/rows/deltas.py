@@ -25,10 +25,10 @@ from omnigraph.rows.findings import Origin
 class TableDelta:
     """The change of one table.
 
-    `rows` are new images of rows, whether or not an id exists already; `replacing` says how many
-    of them do, once that is known. `removed` are ids of committed rows that go. With `replaces`,
-    all committed rows that are not in `rows` go too. `strict`: an id in `rows` that exists is a
-    conflict. `fresh`: the ids were made for these rows, so that nobody else can have them.
+    `rows` are new images of rows, whether or not an id exists already; `replacing` says how many of
+    them do, once that is known. `removed` are ids of committed rows that go. With `replaces`, all
+    committed rows that are not in `rows` go too. `strict`: an id in `rows` that exists is a
+    conflict. `fresh`: the ids were generated for these rows, so that no other row can have them.
     `cascaded`: the edges of removed nodes go in the same write. `origin` says which record of the
     input a row was.
     """

@@ -32,8 +32,8 @@ class Origin:
     """Where the rows of a batch came from: record numbers from 0, lines from 1.
 
     `records` None: row number and record number are the same. `ids` are those of rows that exist
-    already, which no record names. `is_input` False: the rows were read by nobody, as those of a
-    merge, and are named by their ids.
+    already, which no record names. `is_input` False: the rows are not from an input, such as those
+    of a merge, and are named by their ids.
     """
 
     records: Numbers | None = None
@@ -163,8 +163,8 @@ def invalid(
     rules: Mapping[str, int] | None = None,
     places: Mapping[Place, int] | None = None,
 ) -> InvalidDataError:
-    """The error about violations, of which the first is told; `rules` are totals for each rule,
-    `places` those for each rule of each property."""
+    """The error about violations, whose message contains the first one; `rules` are totals for each
+    rule, `places` those for each rule of each property."""
     left = {0: "", 1: " There is 1 more."}.get(total - 1, f" There are {total - 1} more.")
     counted: dict[str, Any] = {} if rules is None else {"rules": dict(sorted(rules.items()))}
     if places and len(violations) > 1:

@@ -87,7 +87,7 @@ def edge_key_columns(table: EdgeType, names: Sequence[str]) -> list[str]:
 
 
 def is_made(table: TableType, rows: pa.Table, edge_key: Sequence[str]) -> bool:
-    """Whether none of these rows brought an id, and each gets one that nobody else has."""
+    """Whether none of these rows brought an id, and each gets a new unique one."""
     keyed = getattr(table, "key", ()) or (isinstance(table, EdgeType) and edge_key)
     return not keyed and rows.column(ID_COLUMN).null_count == rows.num_rows
 

@@ -6,8 +6,8 @@ Each check names the rows of the delta that it looks at and the committed rows t
 that its cost follows the delta. An engine runs them against a snapshot (`engines.*.integrity`);
 the tables that they read are what the write must be fenced by.
 
-- `FreeId`: rows that are inserted strictly have ids that nobody has.
-- `Unique`: no two rows of a table share a key over the given properties; null shares with nobody.
+- `FreeId`: strictly inserted rows have ids that do not exist.
+- `Unique`: no two rows of a table share a key over the given properties; null is exempt.
 - `Endpoint`: the node at one end of each edge exists, in the delta or committed.
 - `Attached`: no edge is left pointing to a node that goes.
 - `Count`: a node whose edges change has as many of them afterwards as `@card` allows.

@@ -2,8 +2,7 @@
 
 Each side comes as the rows that it changed since the base: `before` as they were (updated and
 deleted ones), `after` as they are (inserted and updated ones). The result is what must be done to
-one of them, ours unless told otherwise, so that it holds both sides' changes, and what cannot be
-combined.
+one of them, by default ours, so that it holds both sides' changes, and what cannot be combined.
 
 Guarantees: only entities that both sides changed are looked at one by one; the cost follows the
 changes. Merging is symmetric in content: swapping the sides gives the same rows and conflicts.

@@ -1,6 +1,6 @@
 """The recovery audit: one Lance row per recovery, beside the manifests.
 
-Guarantees: append-only. The caller makes sure that nobody else appends.
+Guarantees: append-only. The caller ensures that there is no concurrent append.
 Deliberately absent: what the rows mean, and keeping them single (`commit.audit`).
 """
 

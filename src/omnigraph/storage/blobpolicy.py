@@ -2,9 +2,9 @@
 
     AllowList.of(["s3://assets/scans/", "file:///srv/scans"]).admit("s3://assets/scans/1.pdf")
 
-Guarantees: nothing is allowed unless somebody said so; addresses are compared part by part, never
-as text; one with credentials, a query, escapes or `..` is refused; a local file must exist, and is
-stored under the name that it has once all links are followed, which must lie below the base.
+Guarantees: nothing is allowed by default; addresses are compared part by part, never as text; one
+with credentials, a query, escapes or `..` is refused; a local file must exist, and is stored under
+the name that it has once all links are followed, which must lie below the base.
 Deliberately absent: reaching the places. Admitting an S3 address sends nothing.
 """
 

@@ -1,8 +1,8 @@
 """Compaction: the same rows in fewer files.
 
-    plan = plan_layout(table)                 nothing is written
-    rewritten = rewrite(dataset, plan)        new files, which nobody sees
-    groups = still_valid(dataset, rewritten)  those that fit a newer version too
+    plan = plan_layout(table)                 nothing is written rewritten = rewrite(dataset, plan)
+    new files, not visible yet groups = still_valid(dataset, rewritten)  those that fit a newer
+    version too
 
 Guarantees: rows keep their values, blobs and row ids; files whose rows were changed in the meantime
 are left alone, so that compaction never undoes a write; a table that was just compacted has nothing
@@ -106,7 +106,7 @@ def rewrite(
     done: Callable[[int], None] | None = None,
     elsewhere: Callable[[list[str]], list[str]] | None = None,
 ) -> Rewritten:
-    """Write the new files. `done` is told how many rows have been rewritten so far. `elsewhere`
+    """Write the new files. `done` is called with the number of rows rewritten so far. `elsewhere`
     carries tasks out in other processes, and returns their outcomes in order."""
     groups, rows = [], 0
     with translated("compact", dataset.uri):

@@ -1,4 +1,5 @@
-"""Detached versions of a table: made to build upon, seen by nobody else, and let go of again.
+"""Detached versions of a table: created as a base for index builds, not visible to others, and
+removed afterwards.
 
 Lance's own cleanup never removes them, and keeps every file that they name. So their makers do, and
 `cleanup` removes those of makers that died. It must not interfere with running processes: an

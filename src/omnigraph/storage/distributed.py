@@ -5,8 +5,8 @@ A driver prepares a `Target`, workers write rows to it (`write_rows`) or mark ro
 plain values that may travel.
 
 Guarantees: nothing here moves a table's head; files of a worker that failed or came second are
-litter, because only what the driver is told of becomes part of the staged write; a table's rows are
-never read whole, only the columns that are asked for.
+litter, because only files reported to the driver become part of the staged write; a table's rows
+are never read whole, only the columns that are asked for.
 Deliberately absent: Spark, and checks of any rule.
 """
 

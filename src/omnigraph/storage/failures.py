@@ -6,14 +6,12 @@
 turns what is raised inside into a class of `errors.Storage*Error`; callers decide by class alone.
 `is_commit_conflict` recognises every shape in which Lance says that a commit lost.
 
-Guarantees: a permission problem never reads as "absent"; what nobody recognises becomes
-`StorageUnknownError` if it may have taken effect and `StoragePermanentError` if it only read;
-bytes that make no sense to Lance, to Arrow or to us are such a failure, in whichever of its classes
-it is told; errors of ours and exceptions that are no storage failures pass through untouched, and
-Ctrl-C stays Ctrl-C.
-A failed allocation is never taken for damage: it is `LimitExceededError`, or `StorageUnknownError`
-where it interrupted a change.
-Messages are one line and carry no secret.
+Guarantees: a permission problem never reads as "absent"; an unknown exception becomes
+`StorageUnknownError` if it may have taken effect and `StoragePermanentError` if it only read; bytes
+that make no sense to Lance, to Arrow or to us are such a failure, in whichever of its classes it is
+told; errors of ours and exceptions that are no storage failures pass through untouched, and Ctrl-C
+stays Ctrl-C. A failed allocation is never taken for damage: it is `LimitExceededError`, or
+`StorageUnknownError` where it interrupted a change. Messages are one line and carry no secret.
 
 Absent on purpose: retries. This module says what happened, not what to do about it.
 """
@@ -131,13 +129,13 @@ def translated(action: str, path: str) -> Iterator[None]:
 
 
 def is_interrupt(error: Exception) -> bool:
-    """Whether it is somebody's Ctrl-C, which Arrow tells as an error of what it was reading."""
+    """Whether it is a Ctrl-C, which Arrow reports as an error of the read."""
     return not isinstance(error, OmniGraphError) and _INTERRUPT.search(str(error)) is not None
 
 
 def is_panic(error: BaseException) -> bool:
     """Whether native code gave up, as it does over bytes that nothing could have written. Such
-    an exception is no `Exception`, and its class can be told by name alone."""
+    an exception is no `Exception`, and its class can be identified only by name."""
     return type(error).__name__ == "PanicException"
 
 

@@ -86,8 +86,8 @@ def _enter(
 
 
 def drop_file(path: str) -> None:
-    """Delete the files of a lock, unless somebody holds it. A process that opened them before finds
-    that they are gone once it has the OS lock, and starts over."""
+    """Delete the files of a lock, unless it is held. A process that opened them before finds that
+    they are gone once it has the OS lock, and starts over."""
     lock, door = FileLock(f"{path}.lock"), FileLock(f"{path}.queue")
     try:
         if lock.try_acquire() and door.try_acquire():

@@ -1,6 +1,6 @@
 """OS file locks: held by an open file, gone with their process, right between threads too.
 
-Guarantees: a lock that was acquired is on the file that is at its path now, even if somebody
+Guarantees: a lock that was acquired is on the file that is at its path now, even if another process
 deleted and recreated it meanwhile; a forked child drops its inherited copies, so that a lock never
 outlives the process that took it; waiting is bounded. Two locks of one process exclude each other
 like those of two processes, because each opens the file separately. Taking a lock needs no free
@@ -61,7 +61,7 @@ class FileLock:
         return False
 
     def try_acquire(self) -> bool:
-        """Take the lock if nobody holds it."""
+        """Take the lock if it is free."""
         while True:
             descriptor = _open(self.path)
             try:
@@ -134,8 +134,8 @@ def _open(path: str) -> int:
 
 
 def _take_spare(path: str) -> bool:
-    """Give the name `path` to a lock file of the same folder that nobody holds. Whether there may
-    be a file now; another process can have been faster, or have taken it away again."""
+    """Give the name `path` to a free lock file of the same folder. Whether there may be a file now;
+    another process can have been faster, or have taken it away again."""
     folder = os.path.dirname(path)
     for name in sorted(os.listdir(folder)):
         spare = f"{folder}/{name}"

@@ -118,7 +118,7 @@ def filtered_batches(
 
 
 def scan_options(dataset: Any) -> dict[str, Any]:
-    """What a filtered scan must be told so that it uses no damaged index."""
+    """The options of a filtered scan that make it skip damaged indexes."""
     if _damaged.is_empty():
         return {}
     known = any(_damaged.any(segments_of(index)) for index in _scalar(dataset))

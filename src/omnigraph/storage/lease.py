@@ -266,7 +266,7 @@ def _acquire(
 def _take(
     store: ObjectStore, path: str, current: Record | None, etag: str | None, holder: Holder
 ) -> Lease | None:
-    """Write ourselves into a lease that is free; None if somebody else was faster."""
+    """Write ourselves into a lease that is free; None if another process took it first."""
     begun = time.monotonic()
     token = next_token(current.token if current else 0)
     record = _renewed(Record(token, "", ttl_ms(), holder, None))

@@ -83,7 +83,7 @@ def read_fence(store: ObjectStore, name: str) -> int:
 
 
 def drop_lock(store: ObjectStore, name: str) -> None:
-    """Remove the files of a lock that nobody will take again. One that is held now stays."""
+    """Remove the files of a lock that is not used any more. One that is held now stays."""
     path = lock_path(name)
     match store.location.scheme:
         case "file":

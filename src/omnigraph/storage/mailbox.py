@@ -7,7 +7,8 @@ the owner may do it on the way.
 
 Guarantees: a letter is taken or withdrawn, never both; one whose writer is gone is not taken, since
 a writer holds an OS lock on its letter for as long as it lives; the lock owner removes what is left
-of the dead. A letter that cannot be written or read fails nobody: waiting will do.
+of the dead. A letter that cannot be written or read is not an error: the process waits for the
+lock.
 Deliberately absent: durability. A letter is worth nothing once its writer is gone. And what letters
 say: who takes one must hold the lock, and must not believe that an answer arrives.
 """
@@ -36,11 +37,11 @@ class Letter:
         return _read(self._path(_ANSWER))
 
     def withdraw(self) -> bool:
-        """Take the letter back. False: somebody has taken it, and may do what it asks for."""
+        """Withdraw the letter. False: the lock owner has taken it and may execute it."""
         return _unlink(self._path(_POSTED))
 
     def note(self) -> int | None:
-        """What the one who took it noted; None when nobody did."""
+        """The note of the process that took it; None if it was not taken."""
         for name in _names(self._folder):
             if name.startswith(self.id + _TAKEN):
                 return int(name.rpartition(".")[2])
@@ -103,8 +104,8 @@ class Letters:
             os.rename(path + _NEW, path + _ANSWER)
 
     def _bury(self, names: list[str]) -> list[str]:
-        """Clear away letters of the dead, and answers that nobody waits for. Returns the letters
-        whose writers live."""
+        """Delete letters of processes that have ended, and responses without a waiting process.
+        Returns the letters whose writers live."""
         lives = {name: _lives(f"{self._folder}/{name}") for name in names if not _is_answer(name)}
         awaited = {_id(name) for name, does in lives.items() if does is not False}
         for name in names:
@@ -115,7 +116,7 @@ class Letters:
 
 
 def _lives(path: str) -> bool | None:
-    """Whether the writer of a letter lives; None when that cannot be told."""
+    """Whether the writer of a letter is running; None if unknown."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -132,7 +133,7 @@ def _lives(path: str) -> bool | None:
 
 
 def _clear(folder: str, id: str) -> None:
-    # The answer first: one without its letter is nobody's, and goes when letters are next taken.
+    # The response first: one without its letter is deleted when letters are next taken.
     found = [name for name in _names(folder) if name.startswith(f"{id}.")]
     for name in sorted(found, key=_is_answer, reverse=True):
         _unlink(f"{folder}/{name}")

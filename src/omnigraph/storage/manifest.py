@@ -137,7 +137,7 @@ class ManifestFile:
         self._pinned: ManifestImage | None = None
 
     def create(self, rows: Sequence[ManifestRow], stamp: str) -> ManifestImage:
-        """Write the first version. The caller makes sure that nobody else creates it."""
+        """Write the first version. The caller ensures that there is no concurrent creator."""
         with translated("create", self._uri):
             dataset = lance.write_dataset(
                 to_table([*rows, encode_directory([])]).cast(_stamped(FORMAT_VERSION, stamp)),
@@ -194,7 +194,7 @@ class ManifestFile:
     ) -> ManifestImage:
         """Replace the tail, and append `seal` to the history, if the version is still `base`.
 
-        Raises ConflictError when somebody else published first.
+        Raises ConflictError if there was a concurrent publish.
         """
         dataset = base._dataset
         with translated("publish", self._uri):

@@ -3,8 +3,8 @@
 Lance offers no call for three things that we need: the greatest number that a table gave to a file,
 a schema that keeps the numbers of its columns, and the addresses that a fork's manifest names.
 
-Guarantees: fields that nobody asks about are carried over byte for byte; bytes that are no record
-are refused with an error of ours.
+Guarantees: unknown fields are preserved byte for byte; bytes that are no record are refused with an
+error of ours.
 Deliberately absent: any knowledge of what the fields mean.
 """
 

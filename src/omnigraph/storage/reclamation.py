@@ -1,4 +1,4 @@
-"""Giving space back: versions, forks, tables and manifests that nobody needs any more.
+"""Reclaiming space: unneeded versions, forks, tables and manifests.
 
 Guarantees: only what the caller names is removed, and never a line's newest version or a version
 that another line grew from; files that no version ever named are left for a week, since a writer

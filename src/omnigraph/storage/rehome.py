@@ -2,7 +2,7 @@
 
 A fork shares files with the table that it grew from, and Lance notes where that table lies by its
 whole address. In a copy of the graph, or after it was moved, the note leads to the original: to
-files that may be gone, or that somebody else may remove.
+files that may be deleted, or that the other graph may delete.
 
     check_home(location, path, fork, dataset)    raises GraphMovedError for such a fork
     brought_home(location, path, manifest)       the manifest as it should be here

@@ -66,7 +66,7 @@ def _append(dataset: Any, rows: pa.Table) -> Transaction:
 
 
 def counted(rows: pa.Table) -> pa.Table | pa.RecordBatchReader:
-    """The rows, piece by piece where somebody wants to know how many are written."""
+    """The rows, in batches if progress is reported."""
     if not progress.is_tallied():
         return rows
     pieces = progress.counted(rows.to_batches(max_chunksize=_WRITTEN_AT_ONCE))

@@ -335,7 +335,7 @@ def open_dataset(
                 storage_options=dict(location.storage_options) or None,
                 session=_handles.session() if cached else None,
             )
-            dataset.schema  # noqa: B018  # what makes no sense is told here, not by who asks later
+            dataset.schema  # noqa: B018  # damage is reported here, not at a later use
     except StorageNotFoundError as error:
         confirm(location, version)
         raise reclaimed(version.path, version.version) from error

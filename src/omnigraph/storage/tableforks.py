@@ -6,7 +6,7 @@ read off a table version without asking anybody:
 
     path  nodes/<table id>-<owner>-<ulid>        fork  <owner>-<ulid>
 
-Guarantees: a name is used once; a fork that nobody published is invisible and harmless.
+Guarantees: a name is used once; an unpublished fork is invisible and harmless.
 Deliberately absent: reclaiming forks that are no longer needed.
 """
 
@@ -61,7 +61,7 @@ def open_line(root: GraphRoot, path: str, fork: str | None, version: int | None 
         dataset = lance.dataset(
             uri, version=version, storage_options=dict(root.location.storage_options) or None
         )
-        dataset.schema  # noqa: B018  # what makes no sense is told here, not by who asks later
+        dataset.schema  # noqa: B018  # damage is reported here, not at a later use
     check_home(root.location, path, fork, dataset)
     return dataset
 

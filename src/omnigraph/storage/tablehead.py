@@ -2,7 +2,7 @@
 
 Guarantees: each step of a staged write (there is one, save in maintenance) lands exactly one
 version above the one before, the first above that which the write was staged on, or the caller is
-told of a conflict; what Lance rebased behind our back counts as a conflict.
+notified by a conflict; an unexpected rebase by Lance counts as a conflict.
 Deliberately absent: deciding whether to land (`commit`), and Lance's calls that stage and commit
 in one go.
 """
@@ -64,7 +64,7 @@ def land(root: GraphRoot, staged: StagedWrite) -> TableVersion:
 def _check_next(staged: StagedWrite, landed: Any, version: int) -> None:
     if landed.version != version + 1:
         raise VersionConflictError(
-            f"The table {staged.path} was changed by somebody else while it was written.",
+            f"The table {staged.path} was changed by another program while it was written.",
             table=staged.path,
             expected=version + 1,
             actual=int(landed.version),

@@ -36,7 +36,7 @@ from omnigraph.storage.root import GraphRoot
 log = logging.getLogger(__name__)
 DAMAGED = "__damaged"
 # What reading a damaged file raises. Whatever else goes wrong (no permission, too many open files,
-# another format) says nothing about the file, and nobody goes back for it.
+# another format) does not indicate damage, so opening does not go back because of it.
 DAMAGE = (InvariantViolationError, StorageNotFoundError, StoragePermanentError)
 _NEWEST_FIRST = 2**64 - 1
 _BOOT = "__locks/boot"

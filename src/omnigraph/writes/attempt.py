@@ -8,8 +8,8 @@ publish, in which every member has a commit of its own.
 
 Guarantees: what a write's checks read is fenced, so that it lands only on a state that gives the
 same verdict; inserts and upserts are prepared again after a conflict with a concurrent commit, at
-most `ATTEMPTS` times; a request that changes existing rows is told of a conflict instead, unless
-only maintenance came between. A member that fails takes nobody with it.
+most `ATTEMPTS` times; a request that changes existing rows fails with the conflict instead, unless
+only maintenance came between. A member that fails does not affect the others.
 Deliberately absent: waiting for others to join (`groupcommit`), how processes write for each other
 (`handoff`), and what requests mean.
 """
@@ -195,7 +195,7 @@ class BranchWriter:
         return _Prepared(snapshot, tuple(members), tuple(settled), view.over, proposal)
 
     def _evaluate_equals(self, view: View, tickets: Sequence[Ticket]) -> tuple[View, list[_Member]]:
-        """The first tickets, as far as they ask for the same, evaluated at once; else nobody."""
+        """The first tickets with equal queries, evaluated together; otherwise none."""
         equals = _leading_equals(tickets)
         joint = equals[0].request.joint if len(equals) > 1 else None
         if joint is None:
@@ -295,9 +295,9 @@ def _may_follow(ticket: Ticket) -> bool:
 def _fits(member: _Member, members: Sequence[_Member], over: Delta) -> bool:
     """Whether a member can share the staged writes of those before it.
 
-    Each row belongs to one member, so that every commit's own changes can be told. Guests write to
-    tables only that we write to ourselves: so they bring us no other table's troubles, and a write
-    to one table, which recovery can always finish, stays one.
+    Each row belongs to one member, so that the changes of every commit can be determined. Guests
+    write to tables only that we write to ourselves: so they bring us no other table's troubles, and
+    a write to one table, which recovery can always finish, stays one.
     """
     delta = member.evaluated.delta
     if member.ticket.is_guest and not delta.keys() <= over.keys():

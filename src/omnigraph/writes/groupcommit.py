@@ -117,7 +117,8 @@ class _Queue:
         try:
             writer.write([waiting.ticket for waiting in group])
         except BaseException:
-            # Ctrl-C in the leader, say. It may have come after the publish, so nobody repeats it.
+            # Ctrl-C in the leader, say. It may have come after the publish, so the write is not
+            # repeated.
             for waiting in group:
                 if not waiting.ticket.is_done:
                     waiting.ticket.error = _interrupted()

@@ -10,8 +10,8 @@ letter, and who comes to hold the lock without an answer looks for that commit i
 it does anything itself. Only requests that say the same in text are passed on, and only between
 processes that may refer to the same places outside of the graph, and never to one that promises
 less durability. A letter names the graph and the newest commit that its writer saw; it is not
-carried out on another graph at the address. Who cannot be served is told, and meets its errors
-itself.
+carried out on another graph at the address. A request that cannot be executed is declined, and its
+process gets the errors itself.
 Deliberately absent: object stores, where the lock is a lease and a letter costs as much as a write.
 """
 
@@ -226,8 +226,8 @@ def _allowed(root: GraphRoot) -> list[str]:
 
 
 def _left_commit(line: BranchLog, letter: Letter) -> Commit | None:
-    """The commit of a letter that nobody answered. Whoever took it is gone, since we hold the lock,
-    and what it left half-way has been recovered."""
+    """The commit of a letter without a response. The process that took it has ended, since we hold
+    the lock, and what it left half-way has been recovered."""
     if letter.withdraw():
         return None
     note = letter.note()

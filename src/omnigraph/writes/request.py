@@ -31,7 +31,8 @@ class Conditions:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Here, and not only at the door, so that a bad text fails nobody who shares a commit.
+        # Here, and not only at the door, so that an invalid text does not fail other members of the
+        # group.
         check_text(self.message, "message")
 
 
@@ -114,7 +115,7 @@ class Ticket:
 
 
 class Portable(ABC):
-    """A request that another process can carry out, if it is told in text."""
+    """A request that can be serialized and executed by another process."""
 
     @abstractmethod
     def to_text(self) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Which vectors are older than the texts that they were made from, told from history.
+"""Which vectors are older than the texts that they were computed from, according to the history.
 
 Nothing is stored with a row about where its vector came from. A commit in which a text changed and
 its vector did not says enough: the vector is stale until a commit changes it.

@@ -84,7 +84,7 @@ def _key_codes(expr: Expr, frame: Frame, run: Run) -> Codes:
 
 
 def _entity_codes(entities: Entities) -> Codes:
-    """Nodes are told apart by their numbers; their order does not matter here."""
+    """Nodes are distinguished by their numbers; their order does not matter here."""
     return Codes(entities.numbers, entities.space.size)
 
 

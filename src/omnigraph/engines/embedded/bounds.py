@@ -1,4 +1,4 @@
-"""Keeping one query within its limits, and stopping it soon when it is told to.
+"""Limits and cancellation of one query.
 
 Every operator calls `check` between chunks of work. Python hears Ctrl-C between two calls of native
 code, and some of those are long; so a query that may take long runs in a thread of its own

@@ -130,7 +130,7 @@ def _small_delta(root: str, older: Resident, version: TableVersion) -> Delta | N
 
 
 def _delta(written: pa.Table, older: pa.Table, columns: list[str]) -> Delta:
-    """Rows are told apart by their ids: a writer may give an updated row a new row id."""
+    """Rows are identified by their ids: a writer may give an updated row a new row id."""
     rows = written.select([*columns, ROW_ID]).combine_chunks()
     new, old = rows.column(ID_COLUMN), older.column(ID_COLUMN)
     before = pc.index_in(new, value_set=old.combine_chunks()).combine_chunks()

@@ -69,7 +69,7 @@ class Lookups:
             if _same_content(held[0], version):
                 return held[1]
             if held[0].version > version.version:
-                return None  # somebody reads an old state; it is not worth losing the new one for
+                return None  # a read of an old state must not evict the new one
         if not self._worth_building(root, key, version):
             return None
         found = _built(root, version, columns)

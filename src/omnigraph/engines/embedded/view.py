@@ -66,7 +66,8 @@ class View:
         return View(self.root, self.snapshot, over, reads=self.reads, lookups=self._lookups)
 
     def again(self) -> View:
-        """The same view for somebody else, who is asked for what he reads."""
+        """A copy with an empty read set, so that the reads of another member are tracked
+        separately."""
         view = View(self.root, self.snapshot, self.over, lookups=self._lookups)
         view._over_lookups = self._over_lookups
         return view

@@ -26,7 +26,7 @@ _MOST_ROUNDS = 10_000
 
 @dataclass(frozen=True)
 class Settings:
-    """What algorithms may be told. `sources` are vertices to start from."""
+    """The options of algorithms. `sources` are start vertices."""
 
     damping: float = 0.85
     tolerance: float = 1e-6

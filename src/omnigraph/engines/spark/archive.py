@@ -85,7 +85,7 @@ def _adopt(folder: Path, name: str, final: Path) -> None:
 
 
 def _mark_used(folder: Path, final: Path) -> None:
-    """By its time, which nobody else reads; and remove those that were long unused."""
+    """Set its access time, and remove archives that were not used for a long time."""
     try:
         os.utime(final)
         for other in folder.glob("spark-*.jsa"):

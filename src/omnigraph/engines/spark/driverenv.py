@@ -4,7 +4,7 @@ Where a graph lies, with its keys, travels with the work; inputs and outputs are
 addresses, with the variables of the process that opens them.
 
 Guarantees: variables that a worker has itself count; what was lent is gone when the task ends, for
-the next one in the same process may be somebody else's.
+the next task in the same process may belong to another user.
 Deliberately absent: any other variable.
 """
 

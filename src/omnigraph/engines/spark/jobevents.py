@@ -45,7 +45,7 @@ class ProgressEvent:
 @dataclass
 class Tally:
     """Rows and bytes that finished tasks reported. `reported` asks them while the job runs;
-    without it there is no way to, and bytes are told in proportion to tasks."""
+    without it this is not possible, and bytes are estimated in proportion to tasks."""
 
     bytes_total: int | None = None
     reported: Callable[[], tuple[int, int]] | None = None

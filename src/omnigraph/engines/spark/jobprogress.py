@@ -1,11 +1,11 @@
-"""How far work on Spark has come whose jobs and tasks nobody knows beforehand: queries, algorithms.
+"""Progress of work on Spark whose jobs and tasks are not known in advance: queries, algorithms.
 
     with observed(spark, "run the query") as tally:
         for batch in ...:
             tally.add(batch.num_rows)
 
 Spark makes one stage after another out of such work. About once a second it is asked which ones
-run, and how many of their tasks are done; that is told as `run the query, stage 3`, by the number
+run, and how many of their tasks are done; it is reported as `run the query, stage 3`, by the number
 that Spark itself gives to the stage.
 
 Guarantees: the work begins with an event and ends with one, whose rows are exact; whoever listens

@@ -6,7 +6,7 @@ Where it listens, and the token that it asks for, stand in a file that its user 
 
 Guarantees: a server is used only if it is there, was started by this very version of the package
 and of Python, and reaches object stores with the same settings as the command does; why one is not
-used is told. What a dead server left is recognised as such.
+used is reported. Files of a server that has ended are recognised.
 Deliberately absent: starting and stopping one (`residentserver`), and talking to it (`session`).
 """
 
@@ -55,7 +55,7 @@ class Resident:
         return f"sc://{HOST}:{self.port}"
 
     def endpoint(self, *, shared: bool = True) -> str:
-        """What Spark's client is told. Settings of its own need a session of their own."""
+        """The settings of Spark's client. Other settings need a separate session."""
         session = f";session_id={self.session}" if shared else ""
         return f"{self.url}/;token={quote(self.token, safe='')}{session}"
 
@@ -110,7 +110,7 @@ def find_resident(environ: Mapping[str, str] | None = None) -> Found:
 
 
 def read_state(file: Path) -> Resident | None:
-    """What the file says; None: there is none, or nobody can make sense of it."""
+    """What the file says; None: it does not exist, or cannot be read."""
     try:
         raw = json.loads(file.read_bytes())
         return Resident(**{field.name: raw[field.name] for field in fields(Resident)})
@@ -129,7 +129,8 @@ def write_state(file: Path, resident: Resident) -> None:
 
 
 def is_server(pid: int) -> bool:
-    """Whether a process is a Connect server, rather than gone or somebody else by now."""
+    """Whether a process is a Connect server, and has not ended or been replaced by another
+    process."""
     try:
         line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
     except FileNotFoundError:

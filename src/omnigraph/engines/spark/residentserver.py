@@ -7,8 +7,8 @@ The server is Spark's own, `SparkConnectServer`, which comes with PySpark. It li
 machine only and requires a token that is generated at each start.
 
 Guarantees: one server for each state file, also when two are started at once; a server that does
-not come up is ended and its reason told; what a dead one left is cleared away; only a process that
-is a Connect server is ever stopped.
+not start is ended and its error reported; files of a server that has ended are removed; only a
+process that is a Connect server is ever stopped.
 Deliberately absent: use of the session.
 """
 
@@ -99,7 +99,7 @@ def _alone(file: Path) -> Iterator[None]:
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = FileLock(f"{file}.lock")
     if not lock.acquire(_READY_S, poll_s=0.05, limit_s=0.2):
-        raise EngineUnavailableError("Somebody else is starting or stopping the resident session.")
+        raise EngineUnavailableError("Another process starts or stops the resident session now.")
     try:
         yield
     finally:

@@ -6,7 +6,7 @@ A session that the caller's program already has is used as it is. Otherwise one 
 and silent, and stopped when the program ends.
 
 Guarantees: at most one session per process; a missing Java, a missing package and a cluster that
-does not answer are told apart in `EngineUnavailableError`, within seconds; executors on other
+does not respond are distinguished in `EngineUnavailableError`, within seconds; executors on other
 machines get this package along.
 Deliberately absent: anything that reads or writes a graph. In particular Lance is not touched in
 Spark's Python daemon, which forks: it is first used inside tasks.
@@ -45,7 +45,7 @@ _CONNECT_PORT = 15002
 
 _guard = threading.RLock()
 _ours: Any = None  # the session that we started, and must stop
-_told: SparkSettings | None = None  # what it was told last
+_told: SparkSettings | None = None  # its last settings
 _log: Path | None = None
 
 
@@ -268,7 +268,7 @@ def _not_started(settings: SparkSettings, error: Exception) -> EngineUnavailable
 
 
 def _require_reachable(settings: SparkSettings) -> None:
-    """Spark itself would try for a minute before it says that nobody answers."""
+    """Spark itself would retry for a minute before it reports an unreachable endpoint."""
     place = settings.place
     if not place.startswith(("spark://", "sc://")):
         return
@@ -306,7 +306,7 @@ def _connect(settings: SparkSettings) -> SparkSession:
         spark = SparkSession.builder.remote(settings.place).getOrCreate()
         _ = spark.version  # the first word with the endpoint: does it take the token?
         for name, value in settings.spark_config().items():
-            # A resident session was told ours when it was started.
+            # A resident session got our settings when it was started.
             if name.startswith("spark.sql.") and (name in settings.config or not settings.resident):
                 spark.conf.set(name, value)
         if not settings.resident:

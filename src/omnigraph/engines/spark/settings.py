@@ -37,7 +37,7 @@ _LEAN: Mapping[str, str] = {
     "spark.sql.shuffle.partitions": "16",
     "spark.driver.maxResultSize": "512m",
 }
-# On one machine nobody else talks to the driver, and its name may not resolve.
+# On one machine only local processes connect to the driver, and its host name may not resolve.
 _LEAN_LOCAL: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -80,12 +80,12 @@ class SparkSettings:
 
     @property
     def is_open(self) -> bool:
-        """Whether any Spark will do: nobody asked for one, or for what must be set at its start."""
+        """Whether any session is suitable: no session and no startup setting was requested."""
         static = (name for name in self.config if not name.startswith("spark.sql."))
         return self.master is None and self.remote is None and next(static, None) is None
 
     def spark_config(self) -> dict[str, str]:
-        """Everything that the session is told."""
+        """All settings of the session."""
         same_machine = self.remote is None and (self.master or LOCAL).startswith("local")
         local = {**_LEAN_LOCAL, **_SOCKETS, **_PRELOADED} if same_machine else {}
         return {**_LEAN, **local, **self.config}

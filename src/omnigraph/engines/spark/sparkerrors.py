@@ -2,7 +2,7 @@
 
 Guarantees: an error of ours that a task raised comes out as what it was; a job that was cancelled
 reads as cancelled; everything else names the job's own first line rather than a page of Java.
-Deliberately absent: retries. Spark repeats tasks by itself, as often as it is told to.
+Deliberately absent: retries. Spark repeats tasks by itself, as often as it is configured to.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def compile_query(
         return found
     tree, report = _parse(text, file)
     compiled = _compile(_choose(tree, name, report), catalog, report)
-    if catalog.hash:  # without one, two catalogs could not be told apart
+    if catalog.hash:  # without a hash, two catalogs cannot be distinguished
         cache.put(key, compiled)
     return compiled
 

@@ -1,4 +1,4 @@
-"""Remove sorts whose order nobody can see: those whose rows a later step regroups or matches on.
+"""Remove sorts without effect: those whose rows a later step groups or matches.
 
 A sort stays where its order is cut (`limit`), collected, or returned.
 """

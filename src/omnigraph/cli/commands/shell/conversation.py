@@ -1,6 +1,6 @@
 """One conversation with a graph.
 
-Guarantees: a failure is told and ends its statement, not the conversation; the graph is opened for
+Guarantees: an error is printed and ends its statement, not the session; the graph is opened for
 writing when something is first written; Ctrl-C stops a statement and says what became of it.
 Deliberately absent: the terminal. A session takes text and prints.
 """

@@ -102,7 +102,7 @@ def _keys() -> KeyBindings:
 
 
 class _Words(Completing):
-    """Asks the graph once per statement, when somebody presses Tab."""
+    """Reads the graph once per statement, at the first Tab."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -127,7 +127,7 @@ def _sum(numbers: tuple[Column, str], weight: Column | None, distinct: bool) -> 
     if not distinct:
         added = values.cast("decimal(20,0)" if type_ != "double" else type_)
         return f.sum(added if weight is None else added * weight).cast("double")
-    # Told apart by what they are, added up in the wide type.
+    # Distinguished by their own type, added in the wide type.
     once = f.transform(f.array_sort(f.collect_set(values)), lambda v: v.cast(type_))
     total = f.aggregate(once, f.lit(0).cast(type_), lambda sum_, v: (sum_ + v).cast(type_))
     return f.when(f.size(f.collect_set(values)) > 0, total.cast("double"))

@@ -92,5 +92,5 @@ class BatchRows:
     def matches(self, expr: ir.TextMatch) -> pa.Array:
         column = self._layout.match(expr)
         if column is None:
-            raise InvariantViolationError("A text condition was tested that nobody looked up.")
+            raise InvariantViolationError("A text condition was evaluated without a search result.")
         return self._batch.column(column)

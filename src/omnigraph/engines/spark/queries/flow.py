@@ -58,7 +58,8 @@ class Flow:
         return replace(self, frame=frame, layout=self.layout if layout is None else layout)
 
     def pruned(self, run: Run) -> Flow:
-        """Without columns that nobody asks for any more; at least one, to carry the rows."""
+        """Without columns that are not used any more; at least one remains, to keep the row
+        count."""
         from pyspark.sql import functions as f
 
         wanted = dict.fromkeys((*self.layout.columns(), *(key.column for key in self.order)))

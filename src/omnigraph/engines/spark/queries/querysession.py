@@ -26,7 +26,7 @@ _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
 }
 
-# By the caller's session: ours, by all that they were told.
+# For each session of the caller: our sessions, by their settings.
 _made: WeakKeyDictionary[Any, dict[frozenset[tuple[str, str]], Any]] = WeakKeyDictionary()
 
 
@@ -49,7 +49,7 @@ def own_session(
 
 
 def _told(settings: SparkSettings, small: bool) -> dict[str, str]:
-    """What a session of ours is told."""
+    """The settings of one of our sessions."""
     every = {**settings.spark_config(), **(_SMALL if small else {})}
     return {name: value for name, value in every.items() if name.startswith("spark.sql.")}
 

@@ -1,7 +1,7 @@
 """Rows of node and edge types, read on executors, with conditions tested where they are read.
 
-Guarantees: only the columns that somebody looks at are read, and only those that are looked at
-later leave the task; a type of a snapshot without rows gives none.
+Guarantees: only used columns are read, and only those that are looked at later leave the task; a
+type of a snapshot without rows gives none.
 Deliberately absent: indexes. A query on Spark reads tables; what wants a few rows by an index is
 quicker in the embedded engine.
 """

@@ -147,7 +147,7 @@ class _Steps:
 
 
 def _existing(types: Sequence[str], far: Bound, run: Run) -> tuple[DataFrame, Bound]:
-    """The nodes that are there: an edge to nobody leads nowhere."""
+    """The existing nodes: edges with a missing endpoint are dropped."""
     from omnigraph.engines.spark.queries.scans import read
 
     flow = read([run.node(name) for name in types], "", (), (), run)

@@ -50,7 +50,7 @@ def wanted_fields(root: Operator, returned: tuple[Projection, ...], catalog: Cat
 
 
 def late_predicates(predicates: Iterable[Expr]) -> tuple[Expr, ...]:
-    """Those that need more than the row itself: somebody must look the text up."""
+    """The conditions that need a text search in addition to the row."""
     return tuple(p for p in predicates if contains(p, TextMatch))
 
 

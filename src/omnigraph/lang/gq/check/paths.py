@@ -17,7 +17,7 @@ from typing import NamedTuple
 from omnigraph.ir.query import Direction
 from omnigraph.model.catalog import EdgeType
 
-# Hop counts beyond this are not told apart: `{1000,}` is treated as `{64,}`.
+# Hop counts beyond this are not distinguished: `{1000,}` is treated as `{64,}`.
 _EXACT_HOPS = 64
 
 

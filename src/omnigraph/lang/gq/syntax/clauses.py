@@ -1,6 +1,6 @@
 """Read the clauses of a pattern: bindings, traversals, filters, `not { }`, `optional { }`.
 
-What starts with a variable may be any of three things, told apart by what follows:
+A clause that starts with a variable is one of three things, depending on the next tokens:
 
     $x: Type …            a binding       the name after the colon starts with a capital letter
     $x edge $y            a traversal     a name and a variable; also `$x $w:edge $y`,

@@ -30,7 +30,7 @@ class Abandon(Exception):  # noqa: N818 - control flow, never seen by a caller
 
 
 class Cursor:
-    """The tokens of one text. `token` is the next one that nobody has taken."""
+    """The tokens of one text. `token` is the next one."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
