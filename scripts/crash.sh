@@ -8,7 +8,7 @@ begun=$(date +%s)
 export OMNIGRAPH_CRASH=full OMNIGRAPH_FIGURES="$figures" UNIVERSES="${UNIVERSES:-}"
 status=0
 $PYTEST tests/crash tests/lives tests/spark/test_crash.py tests/properties \
-    tests/unit/operations/test_together.py "$@" || status=$?
+    tests/unit/operations/test_together.py tests/contract/test_wrong_options.py "$@" || status=$?
 CRASH_SECONDS=$(($(date +%s) - begun))
 export CRASH_SECONDS
 keep=""

@@ -66,7 +66,7 @@ def test_one_failed_request(
     server, nursery, proxy = network
     stage = NetworkStage(nursery, proxy, scene, place)
     raised: Counter[str] = Counter()
-    step = 1 if FULL else 4
+    step = 1 if FULL else 8
     for nth in range(1, len(stage.requests) + 1, step):
         for fault in faults_at(nth, scene):
             where = f"request {nth} ({stage.requests[nth - 1]})"
@@ -83,7 +83,7 @@ def test_credentials_that_expire_in_the_middle(
     server, nursery, proxy = network
     stage = NetworkStage(nursery, proxy, scene, place)
     raised: Counter[str] = Counter()
-    step = max(1, len(stage.requests) // (24 if FULL else 5))
+    step = max(1, len(stage.requests) // (24 if FULL else 3))
     for nth in range(1, len(stage.requests) + 1, step):
         where = f"request {nth} ({stage.requests[nth - 1]}) and all after it"
         raised[str(stage.meet(NetworkFault.EXPIRED, from_nth(nth), where))] += 1

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.crash.sizes import FULL
 from tests.support.decay import Decay
 
-FAST, SLOW = 3, 30
+FAST, SLOW = 3, 30 if FULL else 8
 
 
 @pytest.mark.parametrize("seed", range(FAST))

@@ -8,7 +8,7 @@ from tests.support.concurrenthistories import Trial, Workers, play_all
 
 import omnigraph
 
-MANY = 250 if FULL else 200
+MANY = 250 if FULL else 60
 
 
 @pytest.fixture(scope="module")

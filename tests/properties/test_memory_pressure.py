@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.crash.sizes import FULL
 from tests.support.memorypressure import Pressure
 
-FAST, SLOW = 4, 40
+FAST, SLOW = 4, 40 if FULL else 10
 STEPS = 12
 
 

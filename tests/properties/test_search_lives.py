@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.crash.sizes import FULL
 from tests.support.searchlives import STEMS, Life, distance
 
 from omnigraph.storage import indexplan
 from omnigraph.storage.analysis import stems
 
-FAST, SLOW = 4, 40
+FAST, SLOW = 4, 40 if FULL else 10
 STEPS = 14
 
 
