@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from omnigraph.model.change import Change as Change
     from omnigraph.model.change import ChangeFilter as ChangeFilter
     from omnigraph.model.commit import Commit as Commit
+    from omnigraph.model.principal import Principal as Principal
     from omnigraph.model.result import Result as Result
     from omnigraph.model.write import WriteResult as WriteResult
     from omnigraph.operations.inspection import CommitFilter as CommitFilter
@@ -46,6 +47,7 @@ __all__ = [
     "Limits",
     "OmniGraphError",
     "Options",
+    "Principal",
     "Result",
     "Target",
     "WriteResult",
@@ -71,6 +73,7 @@ _HOMES: dict[str, str | None] = {
     "Limits": "omnigraph.engines.base",
     "OmniGraphError": "omnigraph.errors",
     "Options": "omnigraph.engines.base",
+    "Principal": "omnigraph.model.principal",
     "Result": "omnigraph.model.result",
     "Target": "omnigraph.history.resolve",
     "WriteResult": "omnigraph.model.write",

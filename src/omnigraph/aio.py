@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from omnigraph.commit.damage import Loss
+    from omnigraph.model.principal import Principal
     from omnigraph.model.result import Result
 
 __all__ = ["AsyncGraph", "connect", "init", "open"]
@@ -174,6 +175,10 @@ class AsyncGraph:
         return self.sync.actor
 
     @property
+    def principal(self) -> Principal:
+        return self.sync.principal
+
+    @property
     def durability(self) -> str:
         return self.sync.durability
 
@@ -189,8 +194,8 @@ class AsyncGraph:
         """The same graph, seen from another branch."""
         return AsyncGraph(self.sync.on(branch))
 
-    def acting_as(self, actor: str) -> AsyncGraph:
-        """The same graph, with writes recorded under another name."""
+    def acting_as(self, actor: str | Principal) -> AsyncGraph:
+        """The same graph, used by another principal."""
         return AsyncGraph(self.sync.acting_as(actor))
 
     def with_durability(self, durability: str) -> AsyncGraph:

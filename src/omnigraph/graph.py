@@ -23,6 +23,7 @@ from omnigraph.history.resolve import Target
 from omnigraph.model.change import EVERYTHING, Change, ChangeFilter
 from omnigraph.model.commit import Commit
 from omnigraph.model.feed import Block, FeedPage
+from omnigraph.model.principal import Principal
 from omnigraph.model.result import Result
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.write import WriteResult
@@ -86,14 +87,20 @@ class Graph:
 
     @property
     def actor(self) -> str:
+        """The id of the principal, which commits record."""
         return self._context.actor
+
+    @property
+    def principal(self) -> Principal:
+        """The principal that verbs are admitted for."""
+        return self._context.principal
 
     def on(self, branch: str) -> Graph:
         """The same graph, seen from another branch."""
         return Graph(self._context, branch)
 
-    def acting_as(self, actor: str) -> Graph:
-        """The same graph, with writes recorded under another name."""
+    def acting_as(self, actor: str | Principal) -> Graph:
+        """The same graph, used by another principal; an id alone has no groups and attributes."""
         return Graph(self._context.acting_as(actor), self.branch_name)
 
     @property
@@ -897,7 +904,7 @@ def init(
     uri: str | Path,
     schema: str,
     *,
-    actor: str | None = None,
+    actor: str | Principal | None = None,
     external_blobs: Iterable[str] | None = None,
     durability: str | None = None,
 ) -> Graph:
@@ -915,7 +922,7 @@ def open(
     uri: str | Path,
     *,
     branch: str = MAIN,
-    actor: str | None = None,
+    actor: str | Principal | None = None,
     read_only: bool = False,
     external_blobs: Iterable[str] | None = None,
     durability: str | None = None,

@@ -24,6 +24,7 @@ from tests.support.branchgraphs import content
 import omnigraph
 from omnigraph.errors import CommitOutcomeUnknownError, ConflictError, RecoveryRequiredError
 from omnigraph.graph import Graph
+from omnigraph.model.principal import Principal
 from omnigraph.operations.context import Context
 from omnigraph.storage.root import GraphRoot
 
@@ -120,7 +121,7 @@ class KillLoop:
         assert not lost, f"acknowledged, and lost: {sorted(lost)}"
         assert self.seen[branch] <= published, "a commit was there and is gone"
         self.seen[branch] = published
-        shown = content(Context(GraphRoot.at(self.uri), "reader"), branch)
+        shown = content(Context(GraphRoot.at(self.uri), Principal.named("reader")), branch)
         names = {token.rsplit("-", 1)[0] for token in published}
         for table in ("A", "B"):
             assert shown.get(table, {}).keys() == published | names, f"{table} is not whole"

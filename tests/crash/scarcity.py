@@ -23,6 +23,7 @@ from tests.support.branchgraphs import content
 import omnigraph
 from omnigraph.errors import CommitOutcomeUnknownError, OmniGraphError
 from omnigraph.graph import Graph
+from omnigraph.model.principal import Principal
 from omnigraph.operations.context import Context
 from omnigraph.storage.root import GraphRoot
 
@@ -40,7 +41,7 @@ def _commits(graph: Graph) -> list[str]:
 
 
 def count_rows(uri: str, branch: str = "main") -> set[int]:
-    shown = content(Context(GraphRoot.at(uri), "reader"), branch)
+    shown = content(Context(GraphRoot.at(uri), Principal.named("reader")), branch)
     return {len(rows) for rows in shown.values()}
 
 

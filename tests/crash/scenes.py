@@ -24,6 +24,7 @@ from omnigraph.commit.tags import create_tag
 from omnigraph.errors import AlreadyExistsError, BranchNotFoundError, ConflictError
 from omnigraph.history.log import BranchLog
 from omnigraph.model.commit import CommitKind, TableUnchanged
+from omnigraph.model.principal import Principal
 from omnigraph.operations.context import Context
 from omnigraph.operations.merge import merge
 from omnigraph.operations.rebase import rebase
@@ -65,7 +66,7 @@ def _with_two_sides(uri: str) -> None:
 
 
 def _context(root: GraphRoot) -> Context:
-    return Context(root, ACTOR)
+    return Context(root, Principal.named(ACTOR))
 
 
 def _newest(root: GraphRoot, name: str) -> str:

@@ -39,6 +39,7 @@ from omnigraph import faults
 from omnigraph.errors import HistoryReclaimedError
 from omnigraph.graph import Graph
 from omnigraph.model.commit import Commit
+from omnigraph.model.principal import Principal
 from omnigraph.operations.context import Context
 from omnigraph.storage.root import GraphRoot
 
@@ -281,7 +282,7 @@ class Universe:
     # Looking
 
     def _content(self, branch: str, number: int) -> State:
-        return whole(content(Context(GraphRoot.at(self.addresses[number]), "reader"), branch))
+        return whole(content(_reader(self.addresses[number]), branch))
 
     def _look_back(self, op: Op) -> None:
         """An older state is what it was."""
@@ -291,7 +292,7 @@ class Universe:
             return
         try:
             snapshot = self.handles[op["by"]].on(op["on"]).snapshot(commit=commit)
-            shown = whole(content(Context(GraphRoot.at(self.uri), "reader"), snapshot))
+            shown = whole(content(_reader(self.uri), snapshot))
         except HistoryReclaimedError:
             assert self.model.cleaned, f"{op}: the past is gone, and nobody cleaned up"
             return
@@ -302,7 +303,7 @@ class Universe:
         graph = omnigraph.open(self.uri, actor="act-zoe")
         assert graph.recoveries().pending == ()
         assert self._shown_names() == self._names_of(self.model)
-        context = Context(GraphRoot.at(self.uri), "reader")
+        context = _reader(self.uri)
         for name, branch in self.model.branches.items():
             assert whole(content(context, name)) == self.model.state(name), f"branch {name}"
             log = [commit.id for commit in graph.on(name).commits()]
@@ -343,6 +344,10 @@ def _released(go: threading.Event, thread: threading.Thread) -> Iterator[None]:
     finally:
         go.set()
         thread.join()
+
+
+def _reader(uri: str) -> Context:
+    return Context(GraphRoot.at(uri), Principal.named("reader"))
 
 
 def whole(shown: State) -> State:

@@ -11,6 +11,7 @@ from omnigraph.config.addresses import Address, Scope, profile_scope, resolve_sc
 from omnigraph.config.operator import read_config
 from omnigraph.graph import Graph
 from omnigraph.graph import open as open_graph
+from omnigraph.model.principal import Principal
 
 
 @checked
@@ -18,7 +19,7 @@ def connect(
     name: str | None = None,
     *,
     branch: str = "main",
-    actor: str | None = None,
+    actor: str | Principal | None = None,
     read_only: bool = False,
     durability: str | None = None,
 ) -> Graph:

@@ -1,7 +1,7 @@
-"""What every verb is given: the graph's root, who asks, and whether writing is allowed.
+"""What every verb is given: the graph's root, the principal, and the gate that admits verbs.
 
-Guarantees: immutable; a verb that writes asks `writable` first.
-Deliberately absent: caches and handles; those belong to the rooms that fill them.
+Guarantees: immutable. `principal_of` is the only function that makes a principal from what a caller
+passes; nothing that is read from a file becomes one.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from omnigraph.errors import DeniedError, InvalidArgumentError
-from omnigraph.model.commit import RECOVERY_ACTOR
-from omnigraph.model.texts import check_line
+from omnigraph.errors import InvalidArgumentError
+from omnigraph.model.principal import Principal
+from omnigraph.operations.admission import OPEN_GATE, Gate
 from omnigraph.storage.durability import check_durability
 from omnigraph.storage.root import GraphRoot
 
@@ -25,18 +25,21 @@ ACTOR_VARIABLE = "OMNIGRAPH_ACTOR"
 
 @dataclass(frozen=True)
 class Context:
-    root: GraphRoot
-    actor: str
-    read_only: bool = False
-    # What opening found to be damaged or lost.
-    losses: tuple[Loss, ...] = ()
+    """`losses` are what opening found to be damaged or lost. `author` is set by verbs that repeat a
+    commit of somebody else: it is recorded, but the principal is admitted."""
 
-    def writable(self) -> Context:
-        if self.read_only:
-            raise DeniedError(
-                "The graph was opened read-only.", hint="Open it read-write to change it."
-            )
-        return self
+    root: GraphRoot
+    principal: Principal
+    read_only: bool = False
+    losses: tuple[Loss, ...] = ()
+    gate: Gate = OPEN_GATE
+    is_pinned: bool = False
+    author: str | None = None
+
+    @property
+    def actor(self) -> str:
+        """The name that commits record."""
+        return self.author or self.principal.id
 
     def with_durability(self, durability: str | None) -> Context:
         if durability is None:
@@ -44,24 +47,28 @@ class Context:
         chosen = check_durability(durability)
         return replace(self, root=self.root.with_durability(chosen))
 
-    def acting_as(self, actor: str | None) -> Context:
-        return self if actor is None else replace(self, actor=check_actor(actor))
+    def acting_as(self, actor: str | Principal | None) -> Context:
+        return self if actor is None else replace(self, principal=principal_of(actor))
 
 
-def default_actor() -> str:
-    """The default actor: that of the environment, or else the user who is logged in."""
+def principal_of(actor: str | Principal | None) -> Principal:
+    """The principal that a caller names.
+
+    Args:
+        actor: A principal, or the id of one that has neither groups nor attributes. None: the actor
+            of the environment variable OMNIGRAPH_ACTOR, or else the user who is logged in.
+
+    Raises:
+        InvalidArgumentError: The id is blank, reserved, or no line of text.
+    """
+    if isinstance(actor, Principal):
+        return actor
+    if actor is not None:
+        return Principal.named(actor)
     named = os.environ.get(ACTOR_VARIABLE)
     if named:
-        return check_actor(named)
+        return Principal.named(named)
     try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # no such user on this machine
-        return "anonymous"
-
-
-def check_actor(actor: str) -> str:
-    if not check_line(actor, "actor").strip():
-        raise InvalidArgumentError("An actor needs a name.")
-    if actor == RECOVERY_ACTOR:
-        raise InvalidArgumentError(f"The actor {RECOVERY_ACTOR} is reserved for recovery.")
-    return actor
+        return Principal.named(getpass.getuser())
+    except (KeyError, OSError, InvalidArgumentError):  # no such user on this machine
+        return Principal.named("anonymous")

@@ -18,7 +18,7 @@ from omnigraph.errors import GraphMovedError, GraphNotFoundError, InvalidArgumen
 from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import MAIN, read_branch
 from omnigraph.history.tornheads import has_torn_head
-from omnigraph.operations.context import Context, check_actor, default_actor
+from omnigraph.operations.context import Context, principal_of
 from omnigraph.storage.durability import VARIABLE as DURABILITY_VARIABLE
 from omnigraph.storage.durability import check_durability
 from omnigraph.storage.graphsettings import read_durability, write_durability
@@ -27,6 +27,7 @@ from omnigraph.storage.root import GraphRoot
 
 if TYPE_CHECKING:
     from omnigraph.commit.damage import Loss
+    from omnigraph.model.principal import Principal
 
 # Places that new blobs may refer to, separated by spaces.
 EXTERNAL_VARIABLE = "OMNIGRAPH_EXTERNAL_BLOBS"
@@ -37,7 +38,7 @@ def init_graph(
     uri: str,
     schema: str,
     *,
-    actor: str | None = None,
+    actor: str | Principal | None = None,
     file: str | None = None,
     external_blobs: Iterable[str] | None = None,
     durability: str | None = None,
@@ -60,7 +61,7 @@ def init_graph(
 def open_graph(
     uri: str,
     *,
-    actor: str | None = None,
+    actor: str | Principal | None = None,
     read_only: bool = False,
     external_blobs: Iterable[str] | None = None,
     durability: str | None = None,
@@ -115,12 +116,15 @@ def _prepare_writing(context: Context) -> Context:
 
 
 def _context(
-    uri: str, actor: str | None, external_blobs: Iterable[str] | None, *, read_only: bool
+    uri: str,
+    actor: str | Principal | None,
+    external_blobs: Iterable[str] | None,
+    *,
+    read_only: bool,
 ) -> Context:
-    who = default_actor() if actor is None else check_actor(actor)
     if external_blobs is None:
         external_blobs = os.environ.get(EXTERNAL_VARIABLE, "").split()
-    return Context(GraphRoot.at(uri, external_blobs), who, read_only)
+    return Context(GraphRoot.at(uri, external_blobs), principal_of(actor), read_only)
 
 
 def graph_folder_exists(root: GraphRoot) -> bool:

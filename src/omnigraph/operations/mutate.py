@@ -46,7 +46,6 @@ _TOLD: dict[str, tuple[type, ...]] = {
     "name": (str, NoneType),
     "params": (dict,),
     "inserts_only": (bool,),
-    "actor": (str,),
     "message": (str,),
     "details": (dict,),
 }
@@ -86,13 +85,14 @@ class MutationRequest(Portable):
         conditions = self.conditions
         conditional = conditions.if_commit or conditions.idempotency_key
         # Another process may have another provider of embeddings, or none.
-        must_stay = bool(self.is_strict or conditional or self.embed is not None)
+        must_stay = bool(
+            self.is_strict or conditional or self.embed is not None or conditions.principal is None
+        )
         told = {
             "text": self.text,
             "name": self.name,
             "params": dict(self.params),
             "inserts_only": self.inserts_only,
-            "actor": conditions.actor,
             "message": conditions.message,
             "details": dict(conditions.details),
         }
@@ -104,12 +104,17 @@ class MutationRequest(Portable):
             return None
 
     @classmethod
-    def from_text(cls, told: Any) -> MutationRequest:
+    def from_text(cls, told: Any, author: Conditions) -> MutationRequest:
         for name, kind in _TOLD.items():
             if not isinstance(told[name], kind):
                 raise TypeError(f"{name} is {told[name]!r}")
         try:
-            conditions = Conditions(told["actor"], told["message"], details=told["details"])
+            conditions = Conditions(
+                author.actor,
+                told["message"],
+                details=told["details"],
+                principal=author.principal,
+            )
         except InvalidArgumentError as error:
             raise ValueError(error.message) from error
         return cls(
@@ -172,7 +177,12 @@ def mutate(
     request = MutationRequest(
         text,
         Conditions(
-            context.actor, message, if_commit, idempotency_key, embed.details if embed else {}
+            context.actor,
+            message,
+            if_commit,
+            idempotency_key,
+            embed.details if embed else {},
+            context.principal.digest,
         ),
         name,
         params or {},

@@ -113,7 +113,7 @@ def _is_readable(root: GraphRoot, change: Change) -> bool:
 def _replay(context: Context, name: str, own: list[_Own], options: MergeOptions) -> list[Commit]:
     made = []
     for each in progress.each("rebase", own):
-        author = replace(context, actor=each.actor or context.actor)
+        author = replace(context, author=each.actor or None)
         how = replace(options, message=options.message or each.message)
         applied = apply_change(author, name, each.change, CommitKind.CHERRY_PICK, how)
         if applied.commit is not None:

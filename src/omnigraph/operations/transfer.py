@@ -23,7 +23,7 @@ from typing import Any
 
 from omnigraph.errors import FormatError, InvalidArgumentError, StorageError
 from omnigraph.history.resolve import Target
-from omnigraph.operations.context import Context, default_actor
+from omnigraph.operations.context import Context, principal_of
 from omnigraph.operations.copy import copy_graph
 from omnigraph.operations.export import ExportOptions, export
 from omnigraph.operations.inspection import schema_source
@@ -105,7 +105,7 @@ def _readable(source: str) -> Iterator[Context]:
     except FormatError as error:
         if error.details.get("found", 0) > error.details.get("known", 0):
             raise
-        raw = Context(GraphRoot.at(source), default_actor(), read_only=True)
+        raw = Context(GraphRoot.at(source), principal_of(None), read_only=True)
         with tempfile.TemporaryDirectory("-omnigraph-upgrade") as folder:
             place = f"{folder}/graph"
             copy_graph(raw, place)

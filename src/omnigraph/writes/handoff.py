@@ -9,9 +9,11 @@ Guarantees: a request is carried out once, wherever anybody dies: its commit has
 letter, and who comes to hold the lock without an answer looks for that commit in the history before
 it does anything itself. Only requests that say the same in text are passed on, and only between
 processes that may refer to the same places outside of the graph, and never to one that promises
-less durability. A letter names the graph and the newest commit that its writer saw; it is not
-carried out on another graph at the address. A request that cannot be executed is declined, and its
-process gets the errors itself.
+less durability. A letter names no actor: it has the digest of its writer's principal. The lock
+owner serves letters whose digest is that of its own principal, and records that principal. A letter
+also names the graph and the newest commit that its writer saw; it is not carried out on another
+graph at the address. A request that cannot be served is answered as not done, and its writer
+carries it out itself.
 Deliberately absent: object stores, where the lock is a lease and a letter costs as much as a write.
 """
 
@@ -36,11 +38,11 @@ from omnigraph.storage.incarnation import known
 from omnigraph.storage.locks import letters_to
 from omnigraph.storage.mailbox import Letter, Letters
 from omnigraph.storage.root import GraphRoot
-from omnigraph.writes.request import Portable, Request, Ticket, result_of
+from omnigraph.writes.request import Conditions, Portable, Request, Ticket, result_of
 
 MOST_GUESTS = 64
 _LONGEST = 64 * 1024
-_VERSION = 1
+_VERSION = 2
 _ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 # The answer to a request that the holder could not carry out.
 _UNDONE = b"{}"
@@ -138,6 +140,12 @@ class Guests:
         self._own = own
         self._letters: Letters | None = None
         self._tickets: list[Ticket] = []
+        # The principals that this process admitted, by their digests.
+        self._authors: dict[object, Conditions] = {
+            each.request.conditions.principal: each.request.conditions
+            for each in own
+            if each.request.conditions.principal is not None
+        }
         self.were_there = False
 
     def take(self, line: BranchLog) -> list[Ticket]:
@@ -148,13 +156,24 @@ class Guests:
             return []
         self._letters = letters
         for id, data in letters.take(line.state.head.sequence, MOST_GUESTS - len(self._own)):
-            request = _request(self._root, line, form, data) if _ULID.fullmatch(id) else None
+            request = self._request(line, form, data) if _ULID.fullmatch(id) else None
             if request is None:
                 letters.answer(id, _UNDONE)
             else:
                 self._tickets.append(Ticket(request, commit_id=id))
         self.were_there = bool(self._tickets)
         return self._tickets
+
+    def _request(self, line: BranchLog, form: type[Portable], data: bytes) -> Request | None:
+        """The request in a letter; None if it is not for this process to carry out."""
+        try:
+            letter = orjson.loads(data)
+            author = self._authors.get(letter["principal"])
+            if author is None or not _is_served(self._root, line, letter):
+                return None
+            return form.from_text(letter["request"], author)
+        except (ValueError, KeyError, TypeError):
+            return None
 
     def answer(self) -> None:
         """Tell each what became of its request: what has no commit was certainly not carried out.
@@ -190,6 +209,7 @@ def _written(root: GraphRoot, branch_id: str, request: Request) -> bytes | None:
             "version": _VERSION,
             "allowed": _allowed(root),
             "durability": root.durability,
+            "principal": request.conditions.principal,
             "graph": known.stamp(root.uri),
             "seen": known.newest_commit(root.uri, branch_id),
             "request": orjson.Fragment(text),
@@ -197,19 +217,13 @@ def _written(root: GraphRoot, branch_id: str, request: Request) -> bytes | None:
     )
 
 
-def _request(root: GraphRoot, line: BranchLog, form: type[Portable], data: bytes) -> Request | None:
-    """The request in a letter; None when it is not for us to carry out."""
-    try:
-        found = orjson.loads(data)
-        if not _is_of_this_graph(line, found):
-            return None
-        if found["version"] != _VERSION or found["allowed"] != _allowed(root):
-            return None
-        if found.get("durability") == Durability.POWER and root.durability is not Durability.POWER:
-            return None
-        return form.from_text(found["request"])
-    except (ValueError, KeyError, TypeError):
-        return None
+def _is_served(root: GraphRoot, line: BranchLog, letter: dict[str, Any]) -> bool:
+    """Whether a letter means this graph, and asks for no more than this process may do."""
+    if not _is_of_this_graph(line, letter):
+        return False
+    if letter["version"] != _VERSION or letter["allowed"] != _allowed(root):
+        return False
+    return letter["durability"] != Durability.POWER or root.durability is Durability.POWER
 
 
 def _is_of_this_graph(line: BranchLog, letter: dict[str, Any]) -> bool:

@@ -22,13 +22,15 @@ from omnigraph.rows.deltas import Delta
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """Under what conditions a request may be carried out, and how it is recorded. `details` are
-    further facts for the commit."""
+    further facts for the commit. `principal` is the digest of the principal that was admitted; a
+    request without one is not handed to another process."""
 
     actor: str
     message: str = ""
     if_commit: str | None = None
     idempotency_key: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    principal: str | None = None
 
     def __post_init__(self) -> None:
         # Here, and not only at the door, so that an invalid text does not fail other members of the
@@ -115,7 +117,7 @@ class Ticket:
 
 
 class Portable(ABC):
-    """A request that can be serialized and executed by another process."""
+    """A request that another process can carry out. Its text names no actor."""
 
     @abstractmethod
     def to_text(self) -> bytes | None:
@@ -123,9 +125,9 @@ class Portable(ABC):
 
     @classmethod
     @abstractmethod
-    def from_text(cls, told: Any) -> Request:
-        """The request of such a text, which was read as JSON. Raises ValueError, KeyError or
-        TypeError when it is none of ours."""
+    def from_text(cls, told: Any, author: Conditions) -> Request:
+        """The request of such a text, which was read as JSON, recorded under the actor and the
+        principal of `author`. Raises ValueError, KeyError or TypeError if the text is not one."""
 
 
 def result_of(commit: Commit, *, repeated: bool = False) -> WriteResult:

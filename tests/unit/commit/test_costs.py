@@ -22,6 +22,7 @@ from omnigraph.history.log import BranchLog, filtered, find_by_prefix, walk
 from omnigraph.history.manifestrows import TAIL_COMMITS
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.model.commit import TableUnchanged
+from omnigraph.model.principal import Principal
 from omnigraph.operations.context import Context
 from omnigraph.operations.diff import diff
 from omnigraph.operations.lifecycle import open_graph
@@ -166,7 +167,7 @@ def old_id(root: GraphRoot, sequence: int) -> str:
 
 
 def context(root: GraphRoot) -> Context:
-    return Context(root, ACTOR)
+    return Context(root, Principal.named(ACTOR))
 
 
 def merged(root: GraphRoot, source: str, into: str, outcome: str) -> None:

@@ -26,6 +26,7 @@ from omnigraph.errors import (
     StorageTransientError,
 )
 from omnigraph.graph import Graph
+from omnigraph.model.principal import Principal
 from omnigraph.model.ulid import new_ulid
 from omnigraph.operations.cleanup import cleanup, purge
 from omnigraph.operations.context import Context
@@ -193,7 +194,7 @@ def test_files_of_a_write_that_never_landed_go_after_a_while(graph: Graph) -> No
     litter = set(Path(graph.uri).glob("nodes/*"))
     clean(graph)
     assert set(Path(graph.uri).glob("nodes/*")) == litter, "its writer may still be at work"
-    context = Context(GraphRoot.at(graph.uri), "act-anna")
+    context = Context(GraphRoot.at(graph.uri), Principal.named("act-anna"))
     cleanup(context, Policy(keep=1, grace_s=0, litter_s=0), confirm=True)
     assert len(litter - set(Path(graph.uri).glob("nodes/*"))) == 1
     assert graph.verify().findings == []
@@ -277,7 +278,7 @@ def _paused_cleanup(graph: Graph, cleaning: str) -> Iterator[None]:
         if cleaning == "cleanup":
             clean(omnigraph.open(graph.uri))
         else:
-            purge(Context(root, "act-anna"), frozenset(table_paths(root)))
+            purge(Context(root, Principal.named("act-anna")), frozenset(table_paths(root)))
 
     root = GraphRoot.at(graph.uri)
     release = threading.Event()
@@ -325,7 +326,7 @@ def test_four_thousand_small_updates_leave_little(tmp_path: Path) -> None:
     for n in range(4000):
         commit_rows(root, {"A": {f"a{n % 100}": n}})
     grown = size_of(root.location.path)
-    context = Context(root, "act-anna")
+    context = Context(root, Principal.named("act-anna"))
     cleanup(context, Policy(keep=10, grace_s=0), confirm=True)
     assert size_of(root.location.path) <= 10_000_000
     assert size_of(root.location.path) < grown

@@ -42,6 +42,7 @@ from omnigraph.graph import Graph
 from omnigraph.history.manifestrows import commit_to_json
 from omnigraph.history.refs import MAIN
 from omnigraph.model.commit import CommitKind
+from omnigraph.model.principal import Principal
 from omnigraph.model.ulid import new_ulid
 from omnigraph.operations.mutate import MutationRequest
 from omnigraph.rows.deltas import Delta
@@ -65,6 +66,13 @@ def graph(tmp_path: Path) -> Graph:
     return graph
 
 
+CROWD = Principal.named("act-crowd")
+
+
+def conditions_of(principal: Principal = CROWD, message: str = "", **more: Any) -> Conditions:
+    return Conditions(principal.id, message, principal=principal.digest, **more)
+
+
 def contend(graph: Graph) -> None:
     """Writers meet: so they take the lock before they prepare."""
     attempt._note_contention(GraphRoot.at(graph.uri), MAIN)
@@ -81,9 +89,11 @@ class Process:
         email: str | None = None,
         allowed: tuple[str, ...] = (),
         text: str = INSERT,
+        principal: Principal = CROWD,
     ) -> None:
         params = {"n": name, "a": age, "e": email} if text is INSERT else {}
-        request = MutationRequest(text, Conditions(f"act-{name}"), None, params, inserts_only=True)
+        conditions = conditions_of(principal)
+        request = MutationRequest(text, conditions, None, params, inserts_only=True)
         root = GraphRoot.at(graph.uri, allowed)
         self.ticket = Ticket(request)
         contend(graph)
@@ -141,13 +151,64 @@ def test_those_who_wait_share_one_publish_and_keep_their_commits(graph: Graph) -
     outcomes = [process.outcome() for process in crowd]
     assert ids(graph, "Person") == ["Eve", "p0", "p1", "p2", "p3", "p4"]
     commits = {commit.id: commit for commit in graph.commits()}
-    for number, outcome in enumerate(outcomes):
-        assert commits[outcome.commit_id].actor == f"act-p{number}"
+    for outcome in outcomes:
+        assert commits[outcome.commit_id].actor == "act-crowd"
         assert outcome.affected["Person"].inserted == 1
         assert not outcome.repeated
         assert outcome.commit == commits[outcome.commit_id]
     assert group_sizes(graph)[-1] == 5
     assert left(graph) == []
+
+
+def test_20_01_a_letter_names_no_actor(graph: Graph) -> None:
+    with held(graph):
+        process = Process(graph, "Ada")
+        await_letters(graph, 1)
+        (letter,) = folder(graph).glob("*.posted")
+        written = orjson.loads(letter.read_bytes())
+    process.outcome()
+    assert written["principal"] == CROWD.digest
+    assert CROWD.id not in repr(written)
+
+
+def test_20_01_letters_of_another_principal_are_not_served(graph: Graph) -> None:
+    """Everybody writes as itself: the id alone does not make two principals equal."""
+    others = [
+        Principal("act-crowd", frozenset({"admins"})),
+        Principal("act-crowd", attributes={"region": "eu"}),
+        Principal.named("act-other"),
+    ]
+    with held(graph):
+        crowd = [Process(graph, f"p{n}", principal=each) for n, each in enumerate(others)]
+        await_letters(graph, 3)
+    for process, principal in zip(crowd, others, strict=True):
+        assert process.outcome().commit.actor == principal.id
+    assert group_sizes(graph)[-3:] == [1, 1, 1]
+
+
+def test_20_01_requests_of_one_principal_share_a_publish(graph: Graph) -> None:
+    """A request id is not part of the identity."""
+    principals = [Principal("act-crowd", request_id=f"request-{n}") for n in range(3)]
+    with held(graph):
+        crowd = [Process(graph, f"p{n}", principal=each) for n, each in enumerate(principals)]
+        await_letters(graph, 3)
+    for process in crowd:
+        process.outcome()
+    assert group_sizes(graph)[-1] == 3
+
+
+def test_20_01_a_forged_actor_is_not_believed(graph: Graph) -> None:
+    with held(graph):
+        process = Process(graph, "Ada")
+        await_letters(graph, 1)
+        (letter,) = folder(graph).glob("*.posted")
+        written = orjson.loads(letter.read_bytes())
+        written["actor"] = written["request"]["actor"] = "act-root"
+        with letter.open("r+b") as file:  # in place: its writer holds a lock on it
+            file.write(orjson.dumps(written))
+        other = Process(graph, "Bob")
+        await_letters(graph, 2)
+    assert process.outcome().commit.actor == other.outcome().commit.actor == "act-crowd"
 
 
 def test_who_cannot_be_served_meets_its_error_itself(graph: Graph) -> None:
@@ -402,7 +463,7 @@ def test_guests_that_make_preparing_fail_are_sent_away(
 def test_a_letter_that_vanished_concerns_its_ticket_alone(graph: Graph) -> None:
     """Two threads of one process wait; somebody deletes the letter of one of them."""
     requests = [
-        MutationRequest(INSERT, Conditions("a"), None, {"n": name}, inserts_only=True)
+        MutationRequest(INSERT, conditions_of(), None, {"n": name}, inserts_only=True)
         for name in ("Ada", "Bob")
     ]
     tickets = [Ticket(request) for request in requests]
@@ -451,7 +512,7 @@ from omnigraph.model.ulid import new_ulid
 from omnigraph.writes import handoff, attempt
 from omnigraph.storage.root import GraphRoot
 import omnigraph
-graph = omnigraph.open(sys.argv[1], actor="act-leader")
+graph = omnigraph.open(sys.argv[1], actor="act-crowd")
 attempt._note_contention(GraphRoot.at(graph.uri), "main")
 print("ready", flush=True)
 graph.mutate(sys.argv[2], params={"n": "Leader", "a": 1})
@@ -527,7 +588,7 @@ def test_a_request_whose_sender_died_is_not_carried_out(graph: Graph) -> None:
 
 
 def request(**params: Any) -> MutationRequest:
-    return MutationRequest(INSERT, Conditions("a"), "i", params, inserts_only=True)
+    return MutationRequest(INSERT, conditions_of(), "i", params, inserts_only=True)
 
 
 VALUES = st.recursive(
@@ -539,10 +600,10 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(st.text(), VALUES))
 def test_what_is_told_is_what_was_meant(params: dict[str, Any]) -> None:
-    meant = MutationRequest(INSERT, Conditions("a", "why", details={"x": [1]}), "i", params)
+    meant = MutationRequest(INSERT, conditions_of(message="why", details={"x": [1]}), "i", params)
     told = meant.to_text()
     if told is not None:
-        found = MutationRequest.from_text(orjson.loads(told))
+        found = MutationRequest.from_text(orjson.loads(told), conditions_of())
         assert found == meant
         assert repr(found.params) == repr(params)  # -0.0 and 0.0, True and 1 are equal otherwise
 
@@ -559,14 +620,14 @@ def test_what_text_would_change_stays(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "conditions", [Conditions("a", if_commit="x"), Conditions("a", idempotency_key="k")]
+    "conditions", [conditions_of(if_commit="x"), conditions_of(idempotency_key="k")]
 )
 def test_what_has_conditions_stays(conditions: Conditions) -> None:
     assert MutationRequest(INSERT, conditions).to_text() is None
 
 
 def test_what_changes_rows_stays_and_goes_its_own_way(graph: Graph) -> None:
-    assert MutationRequest(UPDATE, Conditions("a"), is_strict=True).to_text() is None
+    assert MutationRequest(UPDATE, conditions_of(), is_strict=True).to_text() is None
     with held(graph):
         waiting = Process(graph, "Ada")
         await_letters(graph, 1)
