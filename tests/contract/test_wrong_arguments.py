@@ -228,7 +228,7 @@ def test_every_class_of_arguments_is_here() -> None:
 
 @pytest.mark.parametrize("made", argument_classes(), ids=lambda each: each.__name__)
 def test_18_23_classes_of_arguments(made: type) -> None:
-    faults = faults_of(made, {})
+    faults = faults_of(made, {"id": "act-eve"} if made is omnigraph.Principal else {})
     assert not faults, "\n".join(faults)
 
 

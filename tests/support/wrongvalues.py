@@ -104,6 +104,7 @@ ALLOWED: dict[str, set[str]] = {
     "tuple[int, int]": set(),
     "Mapping[str, Any]": {"mapping", "texts by text"},
     "Mapping[str, str]": {"texts by text"},
+    "Mapping[str, Attribute]": {"mapping", "texts by text"},
     "dict[str, Value]": {"mapping", "texts by text"},
     "Callable": {"class", "function"},
     "EdgeDirection": set(),
@@ -116,8 +117,8 @@ OPEN = {"Any", "Value", "object"}
 # Classes of arguments; only their instances are allowed, and no value of the list is one.
 CLASSES = {
     "AlgorithmOptions", "Bounds", "Cancellation", "ChangeFilter", "Clause", "CommitFilter",
-    "CommitKind", "Expr", "Key", "Limits", "Options", "ReadDraft", "Rows", "SparkSession",
-    "SparkSettings", "Target", "Var", "WriteDraft",
+    "CommitKind", "Expr", "Key", "Limits", "Options", "Principal", "ReadDraft", "Rows",
+    "SparkSession", "SparkSettings", "Target", "Var", "WriteDraft",
 }  # fmt: skip
 # Those of queries built from values, and a function with a name of its own.
 BUILT = {"Clause", "Expr", "Key", "ReadDraft", "Rows", "Var", "WriteDraft"}  # fmt: skip

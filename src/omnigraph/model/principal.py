@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from omnigraph.arguments import checked
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.model.commit import RECOVERY_ACTOR
 from omnigraph.model.texts import check_line
@@ -27,6 +27,7 @@ from omnigraph.model.texts import check_line
 Attribute = str | int | float | bool | tuple[str, ...]
 
 
+@checked
 @dataclass(frozen=True)
 class Principal:
     """Who runs a verb.
@@ -49,15 +50,13 @@ class Principal:
 
     def __post_init__(self) -> None:
         _check_id(self.id)
-        if isinstance(self.groups, str):
-            raise InvalidArgumentError("The groups of a principal are several names, not a text.")
         set_field = object.__setattr__
         set_field(self, "groups", frozenset(_name(each, "group") for each in self.groups))
-        checked = {
+        attributes = {
             _name(name, "attribute"): _attribute(name, value)
             for name, value in self.attributes.items()
         }
-        set_field(self, "attributes", MappingProxyType(checked))
+        set_field(self, "attributes", MappingProxyType(attributes))
         if self.request_id is not None:
             check_line(self.request_id, "request id")
 
@@ -95,14 +94,9 @@ def _name(value: object, what: str) -> str:
     return str(value)
 
 
-def _attribute(name: str, value: object) -> Attribute:
-    if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
-        return value
+def _attribute(name: str, value: Attribute) -> Attribute:
     if isinstance(value, str):
         return check_line(value, f"attribute {name!r}")
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple):
         return tuple(check_line(each, f"attribute {name!r}") for each in value)
-    raise InvalidArgumentError(
-        f"The attribute {name!r} is {value!r}.",
-        hint="An attribute is a text, a finite number, a boolean or a tuple of texts.",
-    )
+    return value

@@ -11,6 +11,7 @@ import pytest
 import omnigraph
 from omnigraph.commit.retention import Policy
 from omnigraph.graph import Graph
+from omnigraph.model.principal import Principal
 from omnigraph.operations.context import Context
 
 SCHEMA = "node Doc { key: String @key body: String? @index }\nedge Cites: Doc -> Doc\n"
@@ -153,7 +154,9 @@ def test_19_a_branch_whose_deletion_was_interrupted_keeps_its_tables(graph: Grap
     side = {branch.name: branch.id for branch in graph.branches()}["side"]
     note = root_of(graph) / "__deleted" / f"{side}.json"
     note.write_bytes(one(graph, "__deleted/*.json").read_bytes())
-    sweep = cleanup._Sweep(Context(graph._context.root, "a").root, Policy(keep=1, grace_s=0), False)
+    sweep = cleanup._Sweep(
+        Context(graph._context.root, Principal.named("a")).root, Policy(keep=1, grace_s=0), False
+    )
     sweep.run()
     assert not sweep._is_gone(side)
     assert graph.on("side").verify().findings == []
