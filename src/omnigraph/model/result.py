@@ -3,10 +3,11 @@
     result.rows()          # list of dicts
     result.to_arrow()      # one table, kept
     for batch in result.stream(): ...
+    polars.from_arrow(result.reader())     # or duckdb, or whatever reads Arrow streams
 
-Guarantees: `schema` is known before the first batch; every accessor but `stream` may be called
-again and gives the same; `commit_id` names the commit that was read. JSON is exact: a whole number
-that a double cannot hold is written as text, dates and times as ISO text in UTC.
+Guarantees: `schema` is known before the first batch; every accessor but `stream` and `reader` may
+be called again and gives the same; `commit_id` names the commit that was read. JSON is exact: a
+whole number that a double cannot hold is written as text, dates and times as ISO text in UTC.
 Deliberately absent: how batches are made, and any hold on the graph once they all are.
 """
 
@@ -64,13 +65,23 @@ class Result:
         if self._table is not None:
             yield from self._table.to_batches()
             return
-        batches = self._take()
-        try:
-            yield from batches
-        finally:
-            close = getattr(batches, "close", None)
-            if close is not None:
-                close()
+        yield from _closing(self._take())
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The batches as an Arrow reader, made as they are read; once, as those of `stream`."""
+        import pyarrow as pa
+
+        if self._table is not None:
+            return self._table.to_reader()
+        return pa.RecordBatchReader.from_batches(self.schema, _closing(self._take()))
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The batches of `reader`, for libraries that read Arrow streams (polars, DuckDB)."""
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> Any:
+        """The columns, without reading a row."""
+        return self.schema.__arrow_c_schema__()
 
     def to_arrow(self) -> pa.Table:
         """All rows as one Arrow table."""
@@ -138,6 +149,16 @@ class Result:
             )
         batches, self._batches = self._batches, None
         return batches
+
+
+def _closing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches; what makes them is closed when the reader stops early."""
+    try:
+        yield from batches
+    finally:
+        close = getattr(batches, "close", None)
+        if close is not None:
+            close()
 
 
 def plain_value(value: Any) -> Any:

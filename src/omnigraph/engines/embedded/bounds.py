@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 from omnigraph import headroom, progress
@@ -77,6 +78,13 @@ class Bounds:
             raise _exceeded("memory", "memory_bytes", most, size_bytes)
         if most is not None and size_bytes > _LARGE_STEP:
             headroom.require(size_bytes, "query")
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The time in the block is not time of the query."""
+        since = time.monotonic()
+        yield
+        self._started += time.monotonic() - since
 
     def returned(self, rows: int) -> None:
         most = self._limits.rows_returned

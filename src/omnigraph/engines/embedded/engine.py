@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
 from omnigraph.engines.base import DEFAULT_OPTIONS, Options
-from omnigraph.engines.embedded import projection
+from omnigraph.engines.embedded import firstpage, projection
 from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.execute import Execution
 from omnigraph.engines.embedded.frame import Frame
@@ -46,6 +47,7 @@ class _Traits:
 
     edges: list[str]
     is_long: bool
+    start: Operator | None  # where a result that streams is cut into parts
 
 
 class EmbeddedEngine:
@@ -74,7 +76,9 @@ class EmbeddedEngine:
     def _traits(self, plan: Plan) -> _Traits:
         found = self._known.get(plan)
         if found is None:
-            found = self._known[plan] = _Traits(_edges_walked(plan.root), _may_be_long(plan.root))
+            start = firstpage.start_of_stream(last_projection(plan)[0])
+            found = _Traits(_edges_walked(plan.root), _may_be_long(plan.root), start)
+            self._known[plan] = found
         return found
 
     def run(
@@ -84,20 +88,26 @@ class EmbeddedEngine:
         params: Mapping[str, Any],
         options: Options = DEFAULT_OPTIONS,
     ) -> Result:
-        """The rows of a plan. Matching happens now, fetching what is returned when it is read."""
+        """The rows of a plan. The first part is matched now, so that most failures show at once;
+        further parts when they are read. Properties are fetched batch by batch."""
         suit_queries()
         run = Run(snapshot, params, self.cache, options, self._lineage)
         execution = Execution(run, options.profile)
         root, columns = last_projection(plan)
         traits = self._traits(plan)
+        frames = execution.stream(root, traits.start)
 
         def match() -> Frame:
             run.adopt(traits.edges)
-            return execution.rows_of(root)
+            return next(frames)
 
-        frame = run.bounds.listening(match) if traits.is_long else match()
+        first = run.bounds.listening(match) if traits.is_long else match()
         schema = schema_of(declared(plan), snapshot.catalog)
-        made: Iterator[pa.RecordBatch] = projection.batches(columns, frame, schema, run)
+        is_whole = traits.start is None
+        every = chain((first,), () if is_whole else _rest(frames, run))
+        made: Iterator[pa.RecordBatch] = projection.batches(
+            columns, every, schema, run, is_whole=is_whole
+        )
         return Result(
             schema,
             made,
@@ -105,6 +115,12 @@ class EmbeddedEngine:
             branch=snapshot.branch,
             explanation=Explanation(plan, self.name, execution.actuals),
         )
+
+
+def _rest(frames: Iterator[Frame], run: Run) -> Iterator[Frame]:
+    """The parts of a stream after the first, each one matched so that Ctrl-C is seen."""
+    while (frame := run.bounds.listening(lambda: next(frames, None))) is not None:
+        yield frame
 
 
 def _may_be_long(root: Operator) -> bool:

@@ -41,7 +41,7 @@ class Execution:
         self.run = run
         self._meter = Meter(run, profile)
         self._arguments: list[Frame] = []
-        self._starts: dict[int, Frame] = {}  # in the place of what a scan would find
+        self._starts: dict[int, Frame] = {}  # by operator: rows to use instead of running it
 
     @property
     def actuals(self) -> dict[int, Actual] | None:
@@ -51,8 +51,36 @@ class Execution:
         """All rows of an operator."""
         return stack(list(self.frames_of(operator)))
 
+    def stream(self, root: Operator, start: Operator | None) -> Iterator[Frame]:
+        """The rows of a plan in parts. With a `start` (`firstpage.start_of_stream`), each part is
+        matched and sorted when it is asked for; without, there is one part with all rows."""
+        if start is None:
+            yield self.rows_of(root)
+            return
+        assert isinstance(root, op.Sort)
+        frames = self._checked(self._sorted_parts(root, start))
+        yield from self._meter.measured(root, frames) if self._meter.is_on else frames
+
+    def _sorted_parts(self, root: op.Sort, start: Operator) -> Iterator[Frame]:
+        order = firstpage.order_of_starts(root, start)
+        slicing = firstpage.Slicing(sortorder.sort(order, self.rows_of(start), self.run))
+        for starts in slicing:
+            rows = self._rows_from(starts, start, root.input)
+            slicing.matched(rows.rows)
+            yield sortorder.sort(root, rows, self.run)
+
+    def _rows_from(self, starts: Frame, start: Operator, operator: Operator) -> Frame:
+        """The rows of an operator when `start`, somewhere below it, has only these rows."""
+        self._starts[id(start)] = starts
+        try:
+            return self.rows_of(operator)
+        finally:
+            del self._starts[id(start)]
+
     def frames_of(self, operator: Operator) -> Iterator[Frame]:
         """The rows of an operator, in one or more parts."""
+        if self._starts and id(operator) in self._starts:
+            return iter((self._starts[id(operator)],))
         frames = self._checked(_RUNNERS[type(operator)](self, operator))
         return self._meter.measured(operator, frames) if self._meter.is_on else frames
 
@@ -70,9 +98,6 @@ class Execution:
         yield self._arguments[-1]
 
     def _scan(self, operator: op.Scan) -> Iterator[Frame]:
-        if id(operator) in self._starts:
-            yield self._starts[id(operator)]
-            return
         found = scans.scan(operator.node, operator.access, self.run)
         yield Frame(len(found.numbers), {operator.node.var: found})
 
@@ -141,11 +166,7 @@ class Execution:
         order = firstpage.order_of_starts(operator, start)
         found = 0
         for starts in firstpage.slices(self.rows_of(start), order, self.run):
-            self._starts[id(start)] = starts
-            try:
-                rows = self.rows_of(operator.input)
-            finally:
-                del self._starts[id(start)]
+            rows = self._rows_from(starts, start, operator.input)
             yield rows
             found += rows.rows
             if wanted is not None and found >= skipped + wanted:

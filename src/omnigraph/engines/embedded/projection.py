@@ -44,14 +44,27 @@ def repeated(frame: Frame) -> Frame:
 
 
 def batches(
-    columns: tuple[Projection, ...], frame: Frame, schema: pa.Schema, run: Run
+    columns: tuple[Projection, ...],
+    frames: Iterator[Frame],
+    schema: pa.Schema,
+    run: Run,
+    *,
+    is_whole: bool,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a result, a batch at a time."""
-    frame = repeated(frame)
-    run.bounds.returned(frame.rows)
-    for first in range(0, frame.rows, BATCH_ROWS):
-        run.bounds.check()
-        progress.report("fetch", first, frame.rows, rows=first)
-        part = frame.cut(first, BATCH_ROWS)
-        arrays = [column(item.expr, part, run) for item in columns]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+    """The rows of a result, a batch at a time. `is_whole`: there is one frame with all of them.
+
+    The time that the reader spends between two batches is not time of the query.
+    """
+    done = 0
+    for frame in map(repeated, frames):
+        run.bounds.returned(done + frame.rows)
+        for first in range(0, frame.rows, BATCH_ROWS):
+            run.bounds.check()
+            total = frame.rows if is_whole else None
+            progress.report("fetch", done + first, total, rows=done + first)
+            part = frame.cut(first, BATCH_ROWS)
+            arrays = [column(item.expr, part, run) for item in columns]
+            batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+            with run.bounds.paused():
+                yield batch
+        done += frame.rows
