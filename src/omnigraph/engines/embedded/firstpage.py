@@ -26,10 +26,9 @@ from omnigraph.plan.operators import (
     Sort,
     TopK,
 )
+from omnigraph.plan.rules.order_joins import LONG_RESULT
 from omnigraph.plan.trees import names_in, operators
 
-# Below this many rows, sorting all of them costs less than taking them step by step.
-_LONG = 20_000.0
 _FIRST_STARTS = 256
 _GROWTH = 4
 # A part of a stream ends near this many rows, which bounds the memory of the whole.
@@ -39,7 +38,7 @@ _ROWS_AT_ONCE = 250_000
 def start_of(operator: TopK) -> Scan | None:
     """The scan whose order decides the page, if there is one."""
     start = _chain_start(operator.input)
-    if start is None or operator.input.rows < _LONG:
+    if start is None or operator.input.rows < LONG_RESULT:
         return None
     return start if _is_led_by(operator, start) else None
 
@@ -49,7 +48,7 @@ def start_of_stream(root: Operator) -> Operator | None:
 
     None if the plan is short, if its order needs all rows, or if nothing follows the start.
     """
-    if not isinstance(root, Sort) or root.input.rows < _LONG:
+    if not isinstance(root, Sort) or root.input.rows < LONG_RESULT:
         return None
     scan = _chain_start(root.input)
     if scan is None or not _is_led_by(root, scan):

@@ -3,6 +3,9 @@
 Every variable is tried as the start of its component; from there the cheapest next step is taken,
 tests before steps. The start with the smallest sum of intermediate rows wins, the earlier one on a
 tie. Components without a common variable are joined, by equality where a predicate gives one.
+
+A long result is sorted by its leading variable first. A chain that starts there can be sorted and
+returned in parts, so every other start is charged for the sort of all rows.
 """
 
 from __future__ import annotations
@@ -24,18 +27,35 @@ from omnigraph.plan.operators import (
     NodeVar,
     Operator,
     Optional,
+    Project,
     Reduce,
     Scan,
+    Sort,
     Unit,
 )
 from omnigraph.plan.trees import names_in
 
+# Below this many rows, sorting all of them costs less than taking them in parts.
+LONG_RESULT = 20_000.0
+
 
 def order_joins(root: Operator, context: Context) -> Operator:
-    return _ordered(root, 1.0, context)
+    return _ordered(root, 1.0, context, _lead(root))
 
 
-def _ordered(operator: Operator, outer: float, context: Context) -> Operator:
+def _lead(root: Operator) -> str | None:
+    """The variable by which the returned rows are sorted first, if there is one."""
+    if isinstance(root, Project):
+        root = root.input
+    if not isinstance(root, Sort) or not root.ties:
+        return None
+    names = {name for key in root.keys for name in names_in(key.expr)}
+    return root.ties[0] if names <= {root.ties[0]} else None
+
+
+def _ordered(
+    operator: Operator, outer: float, context: Context, lead: str | None = None
+) -> Operator:
     """Inputs first, so that a match knows how many rows come in; `outer` counts the rows of the
     plan around a correlated one."""
     if isinstance(operator, Argument):
@@ -45,9 +65,9 @@ def _ordered(operator: Operator, outer: float, context: Context) -> Operator:
         return with_rows(replace(operator, left=left, right=right), context)
     if isinstance(operator, Unit | Scan):
         return operator
-    source = _ordered(operator.input, outer, context)
+    source = _ordered(operator.input, outer, context, lead)
     if isinstance(operator, Match):
-        return _lower(replace(operator, input=source), context)
+        return _lower(replace(operator, input=source), context, lead)
     if isinstance(operator, Exists | Optional):
         inner = _ordered(operator.plan, source.rows, context)
         return with_rows(replace(operator, input=source, plan=inner), context)
@@ -65,8 +85,11 @@ class _Chain:
     cost: float
 
 
-def _lower(match: Match, context: Context) -> Operator:
-    chains = [_best_chain(part, match, context) for part in _components(match)]
+def _lower(match: Match, context: Context, lead: str | None) -> Operator:
+    parts = _components(match)
+    if len(parts) > 1:
+        lead = None  # joined rows are sorted after the join
+    chains = [_best_chain(part, match, context, lead) for part in parts]
     chain = chains[0]
     for other in sorted(chains[1:], key=lambda c: c.rows):
         chain = _joined(chain, other, context)
@@ -92,7 +115,9 @@ def _components(match: Match) -> list[tuple[NodeVar, ...]]:
     return parts
 
 
-def _best_chain(nodes: tuple[NodeVar, ...], match: Match, context: Context) -> _Chain:
+def _best_chain(
+    nodes: tuple[NodeVar, ...], match: Match, context: Context, lead: str | None
+) -> _Chain:
     outside = frozenset(match.bound)
     if not nodes or any(node.var in outside for node in nodes):
         rows = max(1.0, match.input.rows)
@@ -102,7 +127,11 @@ def _best_chain(nodes: tuple[NodeVar, ...], match: Match, context: Context) -> _
                 base = _filtered(base, node.predicates, context)
         return _grow(base, nodes, match, context)
     candidates = [_grow(_scanned(n, match, context), nodes, match, context) for n in nodes]
-    return min(candidates, key=lambda c: c.cost)
+    best = min(candidates, key=lambda c: c.cost)
+    if best.rows < LONG_RESULT:
+        return best
+    leading = [c for node, c in zip(nodes, candidates, strict=True) if node.var == lead]
+    return min([*leading, best], key=lambda c: c.cost + (0.0 if c in leading else c.rows))
 
 
 def _scanned(node: NodeVar, match: Match, context: Context) -> _Chain:

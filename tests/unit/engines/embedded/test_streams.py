@@ -25,7 +25,7 @@ STREAMED = {
     "pairs": PAIRS,
     "filtered": "match { $p: Person $p knows $q $q.age > 10 } return { $p.name as p, $q.age as q }",
     "ordered by the start": f"{PAIRS} order {{ $p.age desc }}",
-    "optional": """match { $p: Person optional { $p knows $q $q.age = 7 } }
+    "optional": """match { $p: Person optional { $p knows $q $q.age > 7 } }
         return { $p.name as p, $q.name as q }""",
     "two hops": """match { $p: Person $p.age < 20 $p knows $q $q knows $r }
         return { $p.name as p, $r.name as q }""",
