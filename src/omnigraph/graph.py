@@ -907,11 +907,17 @@ def init(
     actor: str | Principal | None = None,
     external_blobs: Iterable[str] | None = None,
     durability: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> Graph:
     """Make an empty graph with this schema text at an address. A `durability` that is given is
-    kept in the graph, for everybody who opens it."""
+    kept in the graph, for everybody who opens it. `storage_options`: see `open`."""
     context = lifecycle.init_graph(
-        str(uri), schema, actor=actor, external_blobs=external_blobs, durability=durability
+        str(uri),
+        schema,
+        actor=actor,
+        external_blobs=external_blobs,
+        durability=durability,
+        storage_options=storage_options,
     )
     return Graph(context)
 
@@ -926,18 +932,23 @@ def open(
     read_only: bool = False,
     external_blobs: Iterable[str] | None = None,
     durability: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> Graph:
     """Open the graph at an address. Unless read-only, this recovers interrupted writes first.
 
     `external_blobs` are places such as `s3://bucket/prefix/` below which new blobs may refer to
     files outside of the graph; by default none, or what the environment names. `durability` is
     `power` (what is acknowledged survives a power cut) or `process` (it survives the end of the
-    process alone); by default what the graph was made with, and that is `power`."""
+    process alone); by default what the graph was made with, and that is `power`.
+    `storage_options` are settings of S3 for this graph alone, such as `region`, `endpoint`,
+    `access_key_id` and `secret_access_key`; what they leave out comes from the `AWS_*` variables.
+    """
     context = lifecycle.open_graph(
         str(uri),
         actor=actor,
         read_only=read_only,
         external_blobs=external_blobs,
         durability=durability,
+        storage_options=storage_options,
     )
     return Graph(context, branch)

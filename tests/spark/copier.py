@@ -13,6 +13,7 @@ from typing import Any
 
 from omnigraph.spark.changestream import ChangeStream, change_schema
 from omnigraph.spark.sink import CHANGES, StreamWriter, WriteOptions
+from omnigraph.storage.location import parse_location
 
 COLUMNS = [part.split()[0] for part in change_schema(None).split(", ")]
 
@@ -20,7 +21,8 @@ COLUMNS = [part.split()[0] for part in change_schema(None).split(", ")]
 def main() -> None:
     source, target, place = sys.argv[1:4]
     notes = Path(place)
-    reader = ChangeStream(source, "main", None, "beginning", COLUMNS, most_commits=2)
+    place_read = parse_location(source)
+    reader = ChangeStream(place_read, "main", None, "beginning", COLUMNS, most_commits=2)
     state: dict[str, Any] = {"batch": 0, "start": reader.initialOffset(), "end": None}
     if notes.exists():
         state = json.loads(notes.read_text())

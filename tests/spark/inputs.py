@@ -65,7 +65,7 @@ def content(graph: Graph) -> dict[str, list[dict[str, Any]]]:
         version = snapshot.table(table.id)
         if version is None:
             continue
-        opened = open_table(snapshot.root, version)
+        opened = open_table(snapshot.location, version)
         rows = opened.read(opened.schema.names, whole_blobs=True).to_pylist()
         ids = [row["id"] for row in rows]
         assert len(ids) == len(set(ids)) == version.rows

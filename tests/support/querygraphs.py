@@ -22,6 +22,7 @@ from omnigraph.model.catalog import Catalog, EdgeType, NodeType
 from omnigraph.model.keys import composite_key
 from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.model.types import Kind
+from omnigraph.storage.location import parse_location
 
 Rows = Sequence[Mapping[str, Any]]
 Data = Mapping[str, Rows]
@@ -59,7 +60,7 @@ def write_graph(root: Path, schema: str | Catalog, data: Data, shape: Shape = PL
         if table.name in data:
             rows = [_with_id(table, row, n) for n, row in enumerate(data[table.name])]
             tables[table.id] = _write(root, table, rows, shape)
-    return Snapshot(str(root), "main", f"commit-{root.name}", 1, catalog, tables)
+    return Snapshot(parse_location(root), "main", f"commit-{root.name}", 1, catalog, tables)
 
 
 def typed_data(catalog: Catalog, data: Data) -> dict[str, list[dict[str, Any]]]:

@@ -216,7 +216,7 @@ def content(graph: Graph, **at: Any) -> dict[str, list[dict[str, Any]]]:
         if version is None:
             shown[table.name] = []
             continue
-        opened = open_table(snapshot.root, version)
+        opened = open_table(snapshot.location, version)
         ends = [name for name in ("id", "src", "dst") if name in opened.schema.names]
         names = {item.column: item.name for item in table.properties}
         rows = opened.read([*ends, *names], whole_blobs=True).to_pylist()

@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 from omnigraph.bulk.runner import Measure, Runner
 from omnigraph.bulk.stagedkeys import CommittedKeys, shares
 from omnigraph.intake.outputs import output_columns, to_delimited, to_lines, to_named
+from omnigraph.model.location import Location
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.rows.checks import TableType
 from omnigraph.storage.distributed import list_files, scan_files
 from omnigraph.storage.inputs import write_output
-from omnigraph.storage.location import Location
 
 # A part of an export holds about as many rows.
 _PART_ROWS = 500_000

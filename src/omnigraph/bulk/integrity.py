@@ -41,6 +41,7 @@ from omnigraph.bulk.verdicts import (
 )
 from omnigraph.errors import Violation
 from omnigraph.model.catalog import ID_COLUMN, SRC_COLUMN
+from omnigraph.model.location import Location
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.rows import breaches
 from omnigraph.rows.checks import TableType, logical_schema
@@ -56,7 +57,6 @@ from omnigraph.rows.setchecks import (
     set_checks,
 )
 from omnigraph.storage.distributed import list_files
-from omnigraph.storage.location import Location
 
 # Says what is wrong, once it is known which record a place is.
 Describe = Callable[[Callable[[int], int]], Violation]

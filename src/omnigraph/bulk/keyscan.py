@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from omnigraph.bulk.runner import Runner
 from omnigraph.bulk.stagedkeys import shares
+from omnigraph.model.location import Location
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.rows.keyowners import Holders, KeyShape, holders_among, together
 from omnigraph.storage.distributed import list_files, scan_files
-from omnigraph.storage.location import Location
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.table import open_table
 

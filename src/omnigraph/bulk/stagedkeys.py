@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.model.keys import composite_keys
+from omnigraph.model.location import Location
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.rows.columns import combined
 from omnigraph.rows.findings import Numbers
 from omnigraph.storage.distributed import StagedFile, Target, read_staged, scan_files
-from omnigraph.storage.location import Location
 
 # So many keys are compared at once; with their texts and hashes they take a few hundred MB.
 MOST_KEYS = 4_000_000

@@ -76,7 +76,11 @@ def _of_graph(
         without_pandas()
         import omnigraph
 
-        found = names(omnigraph.open(scope.store_uri(), read_only=True))
+        found = names(
+            omnigraph.open(
+                scope.store_uri(), read_only=True, storage_options=scope.storage_options or None
+            )
+        )
     except (OmniGraphError, OSError):  # the error is reported when a command runs
         return []
     return [name for name in found if name.startswith(incomplete)]

@@ -264,6 +264,7 @@ def open_graph(
         actor=actor_named(actor),
         read_only=read_only,
         durability=durability_named(),
+        storage_options=scope.storage_options or None,
     )
     for loss in opened.losses:
         note(f"warning: {loss.message}")
@@ -289,12 +290,12 @@ def beginning(graph: Graph, start: str | None) -> Iterator[bool]:
         raise
 
 
-def place_for(graph: str | None) -> str:
-    """The address at which a command makes a new graph."""
+def place_for(graph: str | None) -> Scope:
+    """Where a command makes a new graph."""
     scope = scope_of(graph)
     tell_target(scope)
     callstate.current().making = scope.store_uri()
-    return scope.store_uri()
+    return scope
 
 
 def _scope_at(address: str) -> Scope:

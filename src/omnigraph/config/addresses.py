@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
 from omnigraph.config.operator import OperatorConfig, Profile
+from omnigraph.config.storageoptions import option_values
 from omnigraph.errors import EngineUnavailableError, InvalidArgumentError, NotFoundError
 
 PROFILE_VARIABLE = "OMNIGRAPH_PROFILE"
@@ -49,6 +50,7 @@ class Scope:
     origin: str
     name: str | None = None
     graph: str | None = None
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def is_local(self) -> bool:
@@ -135,7 +137,9 @@ def store_scope(config: OperatorConfig, store: str, origin: str, graph: str | No
             "A store is one graph; --graph chooses among the graphs of a server or cluster."
         )
     if store in config.stores:
-        return Scope(ScopeKind.STORE, _expanded(config.stores[store]), origin, store)
+        options = option_values(config.store_options.get(store, {}), config.path)
+        address = _expanded(config.stores[store])
+        return Scope(ScopeKind.STORE, address, origin, store, None, options)
     return Scope(ScopeKind.STORE, _expanded(store), origin)
 
 
@@ -169,7 +173,9 @@ def _bound(config: OperatorConfig, profile: Profile, origin: str, graph: str | N
         )
     graph = graph or profile.default_graph
     if profile.store:
-        return store_scope(config, profile.store, origin)
+        scope = store_scope(config, profile.store, origin)
+        own = option_values(profile.storage_options, config.path)
+        return replace(scope, storage_options={**scope.storage_options, **own})
     if profile.server:
         return _server(config, profile.server, origin, graph)
     return _cluster(config, profile.cluster or "", origin, graph)

@@ -38,5 +38,10 @@ def connect(
     who = actor or os.environ.get("OMNIGRAPH_ACTOR") or config.actor
     promised = durability or os.environ.get("OMNIGRAPH_DURABILITY") or config.defaults.durability
     return open_graph(
-        scope.store_uri(), branch=branch, actor=who, read_only=read_only, durability=promised
+        scope.store_uri(),
+        branch=branch,
+        actor=who,
+        read_only=read_only,
+        durability=promised,
+        storage_options=scope.storage_options or None,
     )

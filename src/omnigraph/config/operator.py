@@ -1,7 +1,7 @@
 """`~/.omnigraph/config.yaml` as values.
 
     operator: {actor: anna}
-    stores:   {shop: {uri: ~/graphs/shop}}
+    stores:   {shop: {uri: s3://acme/shop, storage_options: {access_key_id: $SHOP_KEY}}}
     servers:  {prod: {url: https://graph.example.com}}
     clusters: {brain: {root: s3://acme/brain}}
     profiles: {dev: {store: shop}}
@@ -10,7 +10,8 @@
 
 Guarantees: pure but for reading that one file; a file that cannot be understood is refused, with
 its path and the key that is wrong.
-Deliberately absent: secrets. A token in this file is an unknown key.
+Deliberately absent: secrets. A token in this file is an unknown key; a secret storage option
+names an environment variable, as in `$SHOP_SECRET`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from omnigraph.errors import InvalidArgumentError
 
 HOME_VARIABLE = "OMNIGRAPH_HOME"
 FILE = "config.yaml"
+_NO_SECTIONS = frozenset({"actor", "path", "warnings", "store_options"})
 
 T = TypeVar("T")
 
@@ -37,6 +39,7 @@ class Profile:
     cluster: str | None = None
     store: str | None = None
     default_graph: str | None = None
+    storage_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,8 @@ class OperatorConfig:
 
     actor: str | None = None
     stores: Mapping[str, str] = field(default_factory=dict)
+    # By the name of a store; values as they are written in the file.
+    store_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     servers: Mapping[str, str] = field(default_factory=dict)
     clusters: Mapping[str, str] = field(default_factory=dict)
     profiles: Mapping[str, Profile] = field(default_factory=dict)
@@ -120,7 +125,7 @@ class _Reader:
 
     def read(self, found: Any) -> OperatorConfig:
         top = self._mapping(found, "the file")
-        known = {item.name for item in fields(OperatorConfig)} - {"actor", "path", "warnings"}
+        known = {item.name for item in fields(OperatorConfig)} - _NO_SECTIONS
         self._note_unknown(top, known | {"operator"}, "")
         operator = self._mapping(top.get("operator"), "operator")
         self._note_unknown(operator, {"actor"}, "operator.")
@@ -128,7 +133,8 @@ class _Reader:
         self._check_defaults(defaults)
         return OperatorConfig(
             actor=self._text(operator.get("actor"), "operator.actor"),
-            stores=self._addresses(top, "stores", "uri"),
+            stores=self._addresses(top, "stores", "uri", "storage_options"),
+            store_options=self._store_options(top),
             servers=self._addresses(top, "servers", "url"),
             clusters=self._addresses(top, "clusters", "root"),
             profiles=self._records(Profile, top, "profiles"),
@@ -166,11 +172,20 @@ class _Reader:
             return value
         return self._text(value, where)
 
-    def _addresses(self, top: Mapping[str, Any], section: str, key: str) -> dict[str, str]:
+    def _store_options(self, top: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+        found = {}
+        for name, entry in self._mapping(top.get("stores"), "stores").items():
+            where = f"stores.{name}.storage_options"
+            found[name] = self._mapping((entry or {}).get("storage_options"), where)
+        return found
+
+    def _addresses(
+        self, top: Mapping[str, Any], section: str, key: str, *others: str
+    ) -> dict[str, str]:
         found = {}
         for name, entry in self._mapping(top.get(section), section).items():
             where = f"{section}.{name}"
-            self._note_unknown(self._mapping(entry, where), {key}, f"{where}.")
+            self._note_unknown(self._mapping(entry, where), {key, *others}, f"{where}.")
             address = self._text(entry.get(key) if entry else None, f"{where}.{key}")
             if not address:
                 raise self._wrong(f"{where}.{key}", "an address")

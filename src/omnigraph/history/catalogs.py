@@ -32,11 +32,11 @@ class _Key:
         self.hash = schema_hash
 
     def __hash__(self) -> int:
-        return hash((self.root.uri, self.hash))
+        return hash((self.root.key, self.hash))
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, _Key) and self.hash == other.hash and self.root.uri == other.root.uri
+            isinstance(other, _Key) and self.hash == other.hash and self.root.key == other.root.key
         )
 
 

@@ -49,7 +49,9 @@ class Place:
         catalog = read_catalog(root, commit.schema_hash)
         incarnation = root.incarnation if self.line is None else self.line.image.incarnation
         tables = labelled(self.tables(), incarnation)
-        return Snapshot(root.uri, branch, commit.id, commit.sequence, catalog, tables, incarnation)
+        return Snapshot(
+            root.location, branch, commit.id, commit.sequence, catalog, tables, incarnation
+        )
 
 
 def head_of(line: BranchLog) -> Place:

@@ -69,7 +69,7 @@ def head_snapshot(root: GraphRoot, branch: str, line: BranchLog) -> Snapshot:
     head = line.state.head
     catalog = read_catalog(root, head.schema_hash)
     tables, incarnation = line.state.tables, line.image.incarnation
-    return Snapshot(root.uri, branch, head.id, head.sequence, catalog, tables, incarnation)
+    return Snapshot(root.location, branch, head.id, head.sequence, catalog, tables, incarnation)
 
 
 def find_commit(root: GraphRoot, prefix: str, branch: str = MAIN) -> tuple[BranchLog, Commit]:
@@ -148,4 +148,4 @@ def _at(root: GraphRoot, branch: str, line: BranchLog, sequence: int) -> Snapsho
     catalog = read_catalog(root, commit.schema_hash)
     tables = line.tables_after(sequence)
     incarnation = line.image.incarnation
-    return Snapshot(root.uri, branch, commit.id, sequence, catalog, tables, incarnation)
+    return Snapshot(root.location, branch, commit.id, sequence, catalog, tables, incarnation)

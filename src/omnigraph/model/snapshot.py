@@ -1,7 +1,7 @@
 """A snapshot: one commit of one branch, as a value that any engine can read anywhere.
 
 Guarantees: immutable; names exact table versions, so that what is read through it never changes.
-Deliberately absent: open handles. A reader opens what it needs from the root and the versions.
+Deliberately absent: open handles. A reader opens what it needs from the location and the versions.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.model.catalog import Catalog
+from omnigraph.model.location import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,13 @@ class TableVersion:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a query reads: a root, a commit, its catalog and its table versions by table id.
+    """What a query reads: a location, a commit, its catalog and its table versions by table id.
 
     A live type that has never been written has no entry in `tables` until its first write.
     `incarnation` is the graph's at the address, as in `TableVersion`.
     """
 
-    root: str
+    location: Location
     branch: str
     commit_id: str
     sequence: int

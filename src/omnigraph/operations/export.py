@@ -194,7 +194,7 @@ def _sorted_rows(snapshot: Snapshot, table: TableType) -> Iterator[pa.Table]:
     if version.rows > (_WHOLE_BLOB_ROWS if blobs else _WHOLE_ROWS):
         yield from _sorted_pieces(snapshot, table, version, _BLOB_ROWS if blobs else _BATCH_ROWS)
         return
-    opened = open_table(snapshot.root, version)
+    opened = open_table(snapshot.location, version)
     rows = opened.read(output_columns(table), whole_blobs=blobs)
     rows = rows.sort_by(ID_COLUMN).combine_chunks()
     for first in range(0, rows.num_rows, _BATCH_ROWS):
@@ -205,10 +205,10 @@ def _sorted_pieces(
     snapshot: Snapshot, table: TableType, version: TableVersion, size: int
 ) -> Iterator[pa.Table]:
     """The same for tables that would not fit: the order is found first, then rows are fetched."""
-    opened, columns = open_table(snapshot.root, version), output_columns(table)
+    opened, columns = open_table(snapshot.location, version), output_columns(table)
     order = opened.read([ID_COLUMN], with_row_id=True).sort_by(ID_COLUMN)
     numbers = order.column(ROW_ID).to_numpy()
-    root = GraphRoot.at(snapshot.root)
+    root = GraphRoot(snapshot.location)
     for first in range(0, len(numbers), size):
         rows = take_rows(root, version, numbers[first : first + size], columns)
         yield rows.select(columns).sort_by(ID_COLUMN)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,7 @@ def init_graph(
     file: str | None = None,
     external_blobs: Iterable[str] | None = None,
     durability: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> Context:
     """Make an empty graph with this schema. `external_blobs`: see `open_graph`. A `durability`
     that is given becomes the graph's own, for everybody who opens it."""
@@ -49,7 +50,8 @@ def init_graph(
     from omnigraph.lang import pg
 
     catalog = pg.compile_schema(schema, file=file)
-    context = _context(uri, actor, external_blobs, read_only=False).with_durability(durability)
+    root = _root(uri, external_blobs, storage_options)
+    context = _context(root, actor, read_only=False).with_durability(durability)
     if _is_in_a_file(context.root):
         raise InvalidArgumentError(f"A graph is a folder, and {uri} is a file or below one.")
     create_graph(context.root, catalog, schema, context.actor)
@@ -65,11 +67,14 @@ def open_graph(
     read_only: bool = False,
     external_blobs: Iterable[str] | None = None,
     durability: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> Context:
     """Open an existing graph. `external_blobs` are the places below which new blobs may refer to
     files outside of the graph; None: those that the environment names, or none. `durability` is
-    what writes of this handle promise; None: what the environment says, else the graph."""
-    context = _context(uri, actor, external_blobs, read_only=read_only)
+    what writes of this handle promise; None: what the environment says, else the graph.
+    `storage_options` override the `AWS_*` variables for this graph."""
+    root = _root(uri, external_blobs, storage_options)
+    context = _context(root, actor, read_only=read_only)
     if not read_only:
         context = context.with_durability(durability or _usual_durability(context.root))
     if _is_in_a_file(context.root):
@@ -115,16 +120,16 @@ def _prepare_writing(context: Context) -> Context:
     return replace(context, losses=tuple(losses))
 
 
-def _context(
-    uri: str,
-    actor: str | Principal | None,
-    external_blobs: Iterable[str] | None,
-    *,
-    read_only: bool,
-) -> Context:
+def _context(root: GraphRoot, actor: str | Principal | None, *, read_only: bool) -> Context:
+    return Context(root, principal_of(actor), read_only)
+
+
+def _root(
+    uri: str, external_blobs: Iterable[str] | None, storage_options: Mapping[str, str] | None
+) -> GraphRoot:
     if external_blobs is None:
         external_blobs = os.environ.get(EXTERNAL_VARIABLE, "").split()
-    return Context(GraphRoot.at(uri, external_blobs), principal_of(actor), read_only)
+    return GraphRoot.at(uri, external_blobs, storage_options)
 
 
 def graph_folder_exists(root: GraphRoot) -> bool:

@@ -29,7 +29,6 @@ from omnigraph.operations.filechecks import file_findings
 from omnigraph.operations.objectchecks import commit_findings, object_findings
 from omnigraph.operations.verification import Verification
 from omnigraph.storage.derived import damaged_arrays
-from omnigraph.storage.location import parse_location
 from omnigraph.storage.table import check_readable, open_table
 from omnigraph.storage.tablefacts import (
     content_problems,
@@ -161,13 +160,13 @@ def _check_table(
 ) -> None:
     where = f"{snapshot.branch}: {table.name}"
     try:
-        opened = open_table(snapshot.root, version)
+        opened = open_table(snapshot.location, version)
         for message in shape_problems(table, opened):
             found.add("table", where, message)
         if not quick:
             for message in content_problems(opened):
                 found.add("table", where, message)
-            unreadable = unreadable_indexes(parse_location(snapshot.root), version)
+            unreadable = unreadable_indexes(snapshot.location, version)
             for message in index_problems(opened, unreadable):
                 found.add("index", where, message, hint=_INDEX_HINT)
     except OmniGraphError as error:

@@ -18,6 +18,7 @@ Deliberately absent: what graphs are. This is a face of `operations` like the ot
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from omnigraph.arguments import checked
@@ -51,18 +52,22 @@ def create_views(
     branch: str = "main",
     commit: str | None = None,
     prefix: str = "",
+    storage_options: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """A temporary view for each type, named after it; returns type → view. All show one commit."""
+    """A temporary view for each type, named after it; returns type → view. All show one commit.
+    `storage_options`: as of `omnigraph.open`."""
     from omnigraph.history.resolve import Target, resolve
     from omnigraph.storage.root import GraphRoot
 
     register(spark)
-    root = GraphRoot.at(graph)
+    root = GraphRoot.at(graph, storage_options=storage_options)
     snapshot = resolve(root, Target(branch, commit))
     found = {}
     for table in snapshot.catalog.tables():
         reader = spark.read.format("omnigraph").option("graph", root.uri).option("branch", branch)
         reader = reader.option("commit", snapshot.commit_id).option("type", table.name)
+        for name, value in (storage_options or {}).items():
+            reader = reader.option(f"storage.{name}", value)
         view = f"{prefix}{table.name}"
         reader.load().createOrReplaceTempView(view)
         found[table.name] = view

@@ -41,6 +41,7 @@ from omnigraph.history.resolve import find_commit
 from omnigraph.intake.outputs import to_lines
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.model.change import EVERYTHING, Change, ChangeFilter, ChangeOp
+from omnigraph.model.location import Location
 from omnigraph.model.types import I64, STRING, ValueType
 from omnigraph.rows.checks import TableType
 from omnigraph.rows.columns import combined
@@ -74,14 +75,14 @@ class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(
         self,
-        graph: str,
+        location: Location,
         branch: str,
         table: TableType | None,
         start: str,
         columns: Sequence[str],
         most_commits: int = MOST_COMMITS,
     ) -> None:
-        self._graph = graph
+        self._location = location
         self._branch = branch
         self._table = table
         self._start = start
@@ -90,7 +91,7 @@ class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last: int | None = None
 
     def _line(self) -> BranchLog:
-        root = GraphRoot.at(self._graph)
+        root = GraphRoot(self._location)
         return BranchLog(root, read_branch(root, self._branch).id)
 
     def initialOffset(self) -> dict[str, int]:
@@ -98,7 +99,7 @@ class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return {"sequence": 0}
         if self._start == "now":
             return {"sequence": self._line().state.head.sequence}
-        root = GraphRoot.at(self._graph)
+        root = GraphRoot(self._location)
         return {"sequence": find_commit(root, self._start, self._branch)[1].sequence}
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -123,7 +124,7 @@ class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         low, high = partition.value
-        root = GraphRoot.at(self._graph)
+        root = GraphRoot(self._location)
         branch_id = read_branch(root, self._branch).id
         places = commits_between(root, branch_id, low, high)
         if self._table is None:

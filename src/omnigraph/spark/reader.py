@@ -20,11 +20,11 @@ from omnigraph.bulk.stagedkeys import shares
 from omnigraph.engines.spark.sparktypes import column_types, physical_names, to_spark
 from omnigraph.engines.spark.workergc import spare_collector
 from omnigraph.errors import InvalidArgumentError
+from omnigraph.model.location import Location
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.model.types import Kind
 from omnigraph.rows.checks import TableType
 from omnigraph.storage.distributed import list_files, scan_files
-from omnigraph.storage.location import Location
 
 # Files are grouped into as many partitions as tasks run side by side; twice as many from so many
 # rows for each on, and so forth. A task costs about as much as reading 100,000 rows.

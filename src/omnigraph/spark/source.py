@@ -3,6 +3,7 @@
 | option | meaning |
 |---|---|
 | `graph` | address of the graph (also as the path of `load`) |
+| `storage.<name>` | a storage option of the graph, such as `storage.region`; reads only |
 | `type` | node or edge type; a stream of changes without one carries all types |
 | `branch`, `commit`, `version`, `timestamp`, `tag` | what to read; a write takes the branch |
 | `pushFilters` | true: test filters while reading; for a DataFrame that is used once |
@@ -29,12 +30,16 @@ from omnigraph.engines.spark.workergc import spare_collector
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.intake.typedrows import find_type
+from omnigraph.model.location import Location
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.rows.checks import TableType
 from omnigraph.spark.changestream import MOST_COMMITS, ChangeStream, change_schema
 from omnigraph.spark.reader import FilteringReader, SnapshotReader
 from omnigraph.spark.sink import CHANGES, BatchWriter, StreamWriter, WriteOptions
+from omnigraph.storage.location import parse_location
 from omnigraph.storage.root import GraphRoot
+
+_STORAGE = "storage."
 
 
 class OmniGraphSource(DataSource):
@@ -63,16 +68,15 @@ class OmniGraphSource(DataSource):
 
     def reader(self, schema: Any) -> SnapshotReader:
         spare_collector()  # Spark plans in one process and asks for readers in another
-        root = GraphRoot.at(self._graph())
         version = self._pinned().table(self._table().id)
         pushes = self._options.get("pushfilters", "").lower() == "true"
         kind = FilteringReader if pushes else SnapshotReader
-        return kind(root.location, version, self._table(), schema.fieldNames(), self.parallelism)
+        return kind(self._location(), version, self._table(), schema.fieldNames(), self.parallelism)
 
     def streamReader(self, schema: Any) -> ChangeStream:
         start = self._options.get("startingat", "beginning")
         return ChangeStream(
-            self._graph(),
+            self._location(),
             self._branch(),
             self._streamed(),
             start,
@@ -95,8 +99,13 @@ class OmniGraphSource(DataSource):
     def _write_options(self, overwrite: bool) -> WriteOptions:
         get = self._options.get
         mode = "overwrite" if overwrite else get("mode", "append")
+        if self._storage_options():
+            raise InvalidArgumentError(
+                "A write with Spark takes no storage options.",
+                hint="Set the AWS_* variables for the driver and the executors.",
+            )
         return WriteOptions(
-            graph=self._graph(),
+            graph=self._location().uri,
             branch=self._branch(),
             type=get("type") if mode == CHANGES else self._required("type"),
             mode=mode,
@@ -113,17 +122,22 @@ class OmniGraphSource(DataSource):
             )
         return str(value)
 
-    def _graph(self) -> str:
-        """The whole address: it travels to processes that stand elsewhere."""
+    def _location(self) -> Location:
+        """An absolute address with its storage options, for processes with another folder."""
         given = self._options.get("path") or self._required("graph")
-        return GraphRoot.at(given if "://" in given else os.path.join(self.folder, given)).uri
+        address = given if "://" in given else os.path.join(self.folder, given)
+        return parse_location(address, storage_options=self._storage_options())
+
+    def _storage_options(self) -> dict[str, str]:
+        named = [name for name in self._options if name.startswith(_STORAGE)]
+        return {name.removeprefix(_STORAGE): self._options[name] for name in named}
 
     def _branch(self) -> str:
         return str(self._options.get("branch", "main"))
 
     def _pinned(self) -> Snapshot:
         if self._snapshot is None:
-            root = GraphRoot.at(self._graph())
+            root = GraphRoot(self._location())
             self._snapshot = resolve(root, _target(self._options, self._branch()))
         return self._snapshot
 

@@ -22,9 +22,9 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, Pre
 from obstore.store import MemoryStore, S3Store
 
 from omnigraph.errors import StorageNotFoundError, StorageUnknownError
+from omnigraph.model.location import Location
 from omnigraph.storage.backend import Expect, Object, Stat, absent, lost
 from omnigraph.storage.failures import is_misconfigured, is_unclear, one_line
-from omnigraph.storage.location import Location
 
 _MARK = "omnigraph-write"
 _ABSENT = (FileNotFoundError, NotFoundError)

@@ -26,12 +26,12 @@ from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.commit import StagedWrite
+from omnigraph.model.location import Location
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.blobrows import BATCH_BYTES, scan_whole
 from omnigraph.storage.failures import translated
 from omnigraph.storage.filters import scanner
 from omnigraph.storage.indexhealth import filtered_batches
-from omnigraph.storage.location import Location
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.rowrewrite import ROW_ADDRESS, Addresses
 from omnigraph.storage.table import open_dataset

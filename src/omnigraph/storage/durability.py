@@ -29,7 +29,7 @@ from enum import StrEnum
 from functools import cache
 
 from omnigraph.errors import DurabilityError, InvalidArgumentError
-from omnigraph.storage.location import Location
+from omnigraph.model.location import Location
 
 VARIABLE = "OMNIGRAPH_DURABILITY"
 # Times of files are coarser than our clock.

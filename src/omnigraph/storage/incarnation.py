@@ -23,6 +23,7 @@ from typing import Protocol, TypeVar
 from uuid import uuid4
 
 from omnigraph.errors import GraphReplacedError
+from omnigraph.model.location import Location
 
 # What is remembered per graph. Forgetting is harmless unless the graph is replaced just then.
 _MOST_BRANCHES = 10_000
@@ -152,8 +153,8 @@ def new_stamp() -> str:
 known = Known()
 
 
-def refuse_replaced(uri: str, incarnation: str) -> None:
+def refuse_replaced(location: Location, incarnation: str) -> None:
     """Raise if the graph of this label is known to be replaced by another."""
-    label = known.label(uri)
+    label = known.label(location.key)
     if incarnation and label and incarnation != label:
-        raise GraphReplacedError(f"The graph at {uri} was replaced by another one.")
+        raise GraphReplacedError(f"The graph at {location.uri} was replaced by another one.")

@@ -26,8 +26,9 @@ from obstore.exceptions import NotFoundError
 from obstore.store import S3Store
 
 from omnigraph.errors import InvalidArgumentError
+from omnigraph.model.location import Location
 from omnigraph.storage.failures import translated
-from omnigraph.storage.location import Location, parse_location
+from omnigraph.storage.location import parse_location
 
 _WILD = "*?["
 _READ_AHEAD = 8 << 20

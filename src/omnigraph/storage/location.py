@@ -7,8 +7,8 @@
 After `s3://` and `memory://` every character stands for itself; only `file://` is percent-decoded.
 
 Guarantees: two spellings of one address give equal locations; a location never prints or logs a
-secret. S3 settings come from the usual `AWS_*` variables at the moment of parsing, so that a
-location is a plain value that can be handed to another process.
+secret. S3 settings come from the storage options of the caller, else from the usual `AWS_*`
+variables at the moment of parsing; a location is a plain value that can be sent to other processes.
 
 Absent on purpose: any access to storage, and profiles of `~/.aws` (the libraries below find
 instance and container credentials by themselves when no keys are given).
@@ -17,16 +17,11 @@ instance and container credentials by themselves when no keys are given).
 from __future__ import annotations
 
 import os
-import posixpath
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Literal
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from omnigraph.errors import InvalidArgumentError, StorageConfigurationError
-
-Scheme = Literal["file", "s3", "memory"]
+from omnigraph.model.location import Location, check_path, join_path
 
 # Environment variable → option that Lance takes (and, without `aws_`, obstore). First set one wins.
 _S3_VARIABLES: tuple[tuple[str, str], ...] = (
@@ -39,52 +34,32 @@ _S3_VARIABLES: tuple[tuple[str, str], ...] = (
     ("AWS_ENDPOINT_URL", "aws_endpoint"),
     ("AWS_ENDPOINT", "aws_endpoint"),
 )
+# Options that only make sense together: one that is given excludes the environment's others.
+_CREDENTIALS = frozenset({"aws_access_key_id", "aws_secret_access_key", "aws_session_token"})
+_FLAGS = frozenset({"allow_http", "aws_virtual_hosted_style_request"})
+_S3_OPTIONS = _FLAGS | {option for _, option in _S3_VARIABLES}
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
-# In the path of an object: control characters, and what Windows takes for a slash.
-_FORBIDDEN = re.compile(r"[\x00-\x1f\\\x7f]")
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """A place for a graph or a part of one.
-
-    `path` is an absolute path for `file`, the key prefix in `bucket` for `s3` and the path below
-    `bucket` (the name) for `memory`. `storage_options` is what Lance takes; it may hold secrets
-    and is therefore left out of `repr`.
-    """
-
-    uri: str
-    scheme: Scheme
-    path: str
-    bucket: str = ""
-    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
-
-    def child(self, path: str) -> Location:
-        """The location of `path` below this one, with the same options."""
-        relative = check_path(path)
-        below = posixpath.join(self.path, relative) if self.path else relative
-        return replace(self, uri=_join(self.uri, relative), path=below)
-
-    def lance_uri(self, subpath: str = "") -> str:
-        """The address that Lance understands for `subpath` below this location."""
-        place = self.child(subpath) if subpath else self
-        if place.scheme == "file":
-            return place.path
-        # Lance's own `memory://` is private to one dataset handle; this one is shared by name.
-        scheme = "shared-memory" if place.scheme == "memory" else "s3"
-        # Lance decodes the path of a URL; unquoted, `a%41` or `a#b` would end up elsewhere.
-        return _join(f"{scheme}://{place.bucket}", quote(place.path))
-
-    def __str__(self) -> str:
-        return self.uri
 
 
 def parse_location(
-    text: str | os.PathLike[str], environ: Mapping[str, str] | None = None
+    text: str | os.PathLike[str],
+    environ: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> Location:
-    """Read an address. A relative path is taken from the working directory."""
+    """Read an address. A relative path is taken from the working directory. `storage_options`
+    override what the environment says about S3."""
     address = os.fspath(text)
+    location = _parsed(address, os.environ if environ is None else environ, storage_options or {})
+    if storage_options and location.scheme != "s3":
+        raise StorageConfigurationError(
+            f"The address {address!r} takes no storage options.",
+            hint="Storage options are for s3:// addresses; leave them out.",
+        )
+    return location
+
+
+def _parsed(address: str, environ: Mapping[str, str], given: Mapping[str, str]) -> Location:
     if not address:
         raise InvalidArgumentError("The address of a graph may not be empty.")
     if address != address.encode("utf-8", "replace").decode():
@@ -97,11 +72,11 @@ def parse_location(
             return _from_file_uri(address)
         case "memory":
             name, path = _split(address, rest, "name")
-            return Location(_join(f"memory://{name}", path), "memory", path, name)
+            return Location(join_path(f"memory://{name}", path), "memory", path, name)
         case "s3":
             bucket, path = _split(address, rest, "bucket")
-            options = s3_options(os.environ if environ is None else environ)
-            return Location(_join(f"s3://{bucket}", path), "s3", path, bucket, options)
+            options = _merged(s3_options(environ), check_options(given))
+            return Location(join_path(f"s3://{bucket}", path), "s3", path, bucket, options)
         case _:
             raise StorageConfigurationError(
                 f"The address {address!r} has the unknown scheme {scheme!r}.",
@@ -122,6 +97,41 @@ def s3_options(environ: Mapping[str, str]) -> dict[str, str]:
     return options
 
 
+def check_options(given: Mapping[str, str]) -> dict[str, str]:
+    """Storage options under the names that Lance uses; the prefix `aws_` may be left out."""
+    options: dict[str, str] = {}
+    for name, value in given.items():
+        lowered = name.lower()
+        known = next((o for o in (lowered, f"aws_{lowered}") if o in _S3_OPTIONS), None)
+        if known is None:
+            raise StorageConfigurationError(
+                f"The storage option {name!r} is not known.",
+                hint=f"Known options: {', '.join(sorted(_S3_OPTIONS))}.",
+            )
+        options[known] = _as_flag(value, name) if known in _FLAGS else str(value)
+    return options
+
+
+def _as_flag(value: str, name: str) -> str:
+    text = str(value).strip().lower()
+    if text not in _TRUE | _FALSE:
+        raise StorageConfigurationError(
+            f"The storage option {name!r} is {value!r}, which is neither true nor false.",
+            hint=f"Set {name} to true or false.",
+        )
+    return str(text in _TRUE).lower()
+
+
+def _merged(defaults: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    has_credentials = not _CREDENTIALS.isdisjoint(given)
+    kept = {
+        name: value
+        for name, value in defaults.items()
+        if not (has_credentials and name in _CREDENTIALS)
+    }
+    return {**kept, **given}
+
+
 def _flag(environ: Mapping[str, str], variable: str) -> bool | None:
     text = environ.get(variable, "").strip().lower()
     if not text:
@@ -132,19 +142,6 @@ def _flag(environ: Mapping[str, str], variable: str) -> bool | None:
         f"The variable {variable} is {text!r}, which is neither true nor false.",
         hint=f"Set {variable} to true or false.",
     )
-
-
-def check_path(path: str) -> str:
-    """`path` itself, if it is a relative path that every store reads the same way."""
-    segments = path.split("/")
-    if any(segment in ("", ".", "..") for segment in segments):
-        raise InvalidArgumentError(
-            f"The object path {path!r} is not a plain relative path.",
-            hint="Use segments joined by single slashes, without '.' and '..'.",
-        )
-    if _FORBIDDEN.search(path):
-        raise InvalidArgumentError(f"The object path {path!r} has a forbidden character.")
-    return path
 
 
 def _local(path: str) -> Location:
@@ -176,7 +173,3 @@ def _split(address: str, rest: str, what: str) -> tuple[str, str]:
         )
     path = "/".join(segment for segment in tail.split("/") if segment)
     return head, check_path(path) if path else ""
-
-
-def _join(base: str, relative: str) -> str:
-    return f"{base.rstrip('/')}/{relative}" if relative else base

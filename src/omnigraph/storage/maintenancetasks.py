@@ -17,11 +17,11 @@ from typing import Any, TypeAlias
 
 from lance import optimize
 
+from omnigraph.model.location import Location
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.failures import translated
 from omnigraph.storage.indexfiles import StagedIndex, stage_index
 from omnigraph.storage.indexplan import IndexTask
-from omnigraph.storage.location import Location
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.tableforks import open_line
 

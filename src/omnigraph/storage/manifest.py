@@ -36,10 +36,10 @@ from omnigraph.errors import (
     StorageError,
     StorageNotFoundError,
 )
+from omnigraph.model.location import Location
 from omnigraph.storage.durability import Medium
 from omnigraph.storage.failures import translated
 from omnigraph.storage.incarnation import known
-from omnigraph.storage.location import Location
 from omnigraph.storage.segments import (
     DIRECTORY_ROW,
     SCHEMA,
@@ -168,7 +168,7 @@ class ManifestFile:
         with self._guard, translated("read", self._uri):
             dataset = self._newest()
             if known.is_newest(
-                self._location.uri, self._branch_id, dataset.version, _transaction(dataset)
+                self._location.key, self._branch_id, dataset.version, _transaction(dataset)
             ):
                 return
         self.read()
@@ -229,7 +229,7 @@ class ManifestFile:
             dataset, held = self._newest(), self._image
             if held is None or held.transaction != _transaction(dataset):
                 held = _load(dataset.checkout_version(dataset.version))
-            elif held.incarnation == known.label(self._location.uri):
+            elif held.incarnation == known.label(self._location.key):
                 return held
             self._image = self._admitted(held)
         return self._image
@@ -241,7 +241,7 @@ class ManifestFile:
         def reread() -> ManifestImage:
             return pinned or _load(self._open())
 
-        newest, label = known.admit(self._location.uri, self._branch_id, image, reread)
+        newest, label = known.admit(self._location.key, self._branch_id, image, reread)
         return newest if newest.incarnation == label else replace(newest, incarnation=label)
 
     def _newest(self) -> Any:

@@ -29,11 +29,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.errors import StorageNotFoundError
+from omnigraph.model.location import Location, check_path
 from omnigraph.storage.backend import Backend, Expect, Object, Stat
 from omnigraph.storage.buckets import open_memory, open_s3
 from omnigraph.storage.disk import LOCKS, TEMPORARY, DiskBackend
 from omnigraph.storage.failures import translated
-from omnigraph.storage.location import Location, check_path, parse_location
+from omnigraph.storage.location import parse_location
 
 __all__ = ["Object", "ObjectStore", "Stat", "Step", "observers", "open_store"]
 

@@ -21,10 +21,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from omnigraph.errors import GraphMovedError, InvariantViolationError
+from omnigraph.model.location import Location
 from omnigraph.storage import protobuf
 from omnigraph.storage.failures import translated
 from omnigraph.storage.incarnation import known
-from omnigraph.storage.location import Location
 
 # Where a manifest keeps the tables that it shares files with, and each its address.
 _BASES, _ADDRESS = 18, 4
@@ -60,7 +60,7 @@ def check_home(location: Location, path: str, fork: str | None, dataset: Any) ->
     """Refuse a fork whose files are looked for in another place than this graph's."""
     if fork is None or location.scheme == "memory":
         return
-    line = (location.uri, known.label(location.uri), path, fork)
+    line = (location.key, known.label(location.key), path, fork)
     if _checked.has(line):
         return
     for address in _addresses(dataset._ds.serialized_manifest()):

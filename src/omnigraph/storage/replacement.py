@@ -18,20 +18,20 @@ from contextlib import suppress
 from functools import lru_cache
 
 from omnigraph.errors import FormatError, InvariantViolationError, StorageError
+from omnigraph.model.location import Location
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.incarnation import known, refuse_replaced
-from omnigraph.storage.location import Location, parse_location
 from omnigraph.storage.manifest import ManifestFile
 
 
 def confirm(location: Location, version: TableVersion) -> None:
     """Raise GraphReplacedError if the graph that the version belongs to is not there any more."""
-    if not version.incarnation or not known.label(location.uri):
+    if not version.incarnation or not known.label(location.key):
         return
     # A manifest that cannot be read is reported where it is needed.
     with suppress(StorageError, FormatError, InvariantViolationError):
-        _manifest(location.uri, _owner(version)).confirm()
-    refuse_replaced(location.uri, version.incarnation)
+        _manifest(location, _owner(version)).confirm()
+    refuse_replaced(location, version.incarnation)
 
 
 def confirm_on_disk(location: Location, version: TableVersion) -> None:
@@ -41,8 +41,8 @@ def confirm_on_disk(location: Location, version: TableVersion) -> None:
 
 
 @lru_cache(maxsize=256)
-def _manifest(uri: str, branch_id: str) -> ManifestFile:
-    return ManifestFile(parse_location(uri), branch_id)
+def _manifest(location: Location, branch_id: str) -> ManifestFile:
+    return ManifestFile(location, branch_id)
 
 
 def _owner(version: TableVersion) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from omnigraph.model.location import Location
 from omnigraph.storage.blobpolicy import NOWHERE, AllowList
 from omnigraph.storage.durability import Durability, Medium
 from omnigraph.storage.incarnation import known
-from omnigraph.storage.location import Location, parse_location
+from omnigraph.storage.location import parse_location
 from omnigraph.storage.objects import ObjectStore, open_store
 
 if TYPE_CHECKING:
@@ -39,8 +40,13 @@ class GraphRoot:
         self._guard = threading.Lock()
 
     @staticmethod
-    def at(uri: str, external_blobs: Iterable[str] = ()) -> GraphRoot:
-        return GraphRoot(parse_location(uri), AllowList.of(external_blobs))
+    def at(
+        uri: str,
+        external_blobs: Iterable[str] = (),
+        storage_options: Mapping[str, str] | None = None,
+    ) -> GraphRoot:
+        location = parse_location(uri, storage_options=storage_options)
+        return GraphRoot(location, AllowList.of(external_blobs))
 
     def with_durability(self, durability: Durability) -> GraphRoot:
         """The same root, with another durability for what is written through it."""
@@ -64,6 +70,11 @@ class GraphRoot:
     def uri(self) -> str:
         return self.location.uri
 
+    @property
+    def key(self) -> str:
+        """What caches use to identify the graph's location."""
+        return self.location.key
+
     def manifest(self, branch_id: str) -> ManifestFile:
         # Lance is imported with the first manifest, so that naming a root stays cheap.
         from omnigraph.storage.manifest import ManifestFile
@@ -77,10 +88,10 @@ class GraphRoot:
     @property
     def incarnation(self) -> str:
         """That of the graph which was last read here; empty if none was."""
-        return known.label(self.uri)
+        return known.label(self.key)
 
     def forget(self, branch_id: str) -> None:
         """Drop the handle of a branch that is gone."""
-        known.forget(self.uri, branch_id)
+        known.forget(self.key, branch_id)
         with self._guard:
             self._manifests.pop(branch_id, None)

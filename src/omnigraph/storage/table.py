@@ -1,10 +1,11 @@
 """Reading one immutable version of one table, as Arrow.
 
-    table = open_table(snapshot.root, version)
+    table = open_table(snapshot.location, version)
     table.read(["id", "age"], filter=pc.field("age") > 30, with_row_id=True)
 
 Guarantees: a `Table` never shows another version than the one it was opened at; handles are shared
-between threads and cached by (root, path, fork, version), all over one Lance session, so that index
+between threads and cached by (location, path, fork, version), all over one Lance session
+per set of storage options, so that index
 and metadata caches are warmed once per process; filters are Arrow expressions, never text.
 A version that is gone reads as `HistoryReclaimedError`.
 
@@ -29,13 +30,13 @@ from omnigraph.errors import (
     StorageNotFoundError,
 )
 from omnigraph.model.catalog import ID_COLUMN
+from omnigraph.model.location import Location
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.blobrows import read_whole, scan_whole
 from omnigraph.storage.failures import translated
 from omnigraph.storage.filters import scanner
 from omnigraph.storage.incarnation import known, refuse_replaced
 from omnigraph.storage.indexhealth import filtered, filtered_batches, is_damaged, segments_of
-from omnigraph.storage.location import Location, parse_location
 from omnigraph.storage.rehome import check_home, forget_homes
 from omnigraph.storage.replacement import confirm, confirm_on_disk
 from omnigraph.storage.versionreads import reclaimed, version_read
@@ -44,6 +45,7 @@ ROW_ID = "_rowid"
 BATCH_ROWS = 65_536
 
 _OPEN_TABLES = 512
+_SESSIONS = 8
 # Looking up one row id costs as much as listing so many.
 _ROWS_PER_LOOKUP = 16
 _INDEX_CACHE_BYTES = 512 << 20
@@ -235,16 +237,23 @@ class _Handles:
         self._limit = limit
         self._lock = threading.Lock()
         self._tables: OrderedDict[_Key, Table] = OrderedDict()
-        self._session: Any = None
+        self._sessions: OrderedDict[str, Any] = OrderedDict()
 
-    def session(self) -> Any:
+    def session(self, location: Location) -> Any:
+        """The Lance session of all tables with these storage options. A session caches metadata
+        by address, and one address may lead to two stores."""
+        options = location.key.removeprefix(location.uri)
         with self._lock:
-            if self._session is None:
-                self._session = lance.Session(  # type: ignore[attr-defined]
+            found = self._sessions.pop(options, None)
+            if found is None:
+                found = lance.Session(  # type: ignore[attr-defined]
                     index_cache_size_bytes=_INDEX_CACHE_BYTES,
                     metadata_cache_size_bytes=_METADATA_CACHE_BYTES,
                 )
-            return self._session
+            self._sessions[options] = found
+            while len(self._sessions) > _SESSIONS:
+                self._sessions.popitem(last=False)
+            return found
 
     def get(self, key: _Key) -> Table | None:
         with self._lock:
@@ -269,34 +278,27 @@ class _Handles:
     def clear(self) -> None:
         with self._lock:
             self._tables.clear()
-            self._session = None
+            self._sessions.clear()
 
 
 _handles = _Handles(_OPEN_TABLES)
 
 
-def open_table(root: Location | str, version: TableVersion) -> Table:
+def open_table(location: Location, version: TableVersion) -> Table:
     """The table at exactly this version."""
-    address = root if isinstance(root, str) else root.uri
-    label = version.incarnation or known.label(address)
-    key = (address, version.path, version.fork, version.version, label)
+    label = version.incarnation or known.label(location.key)
+    key = (location.key, version.path, version.fork, version.version, label)
     found = _handles.get(key)
     if found is not None:
         return found
-    location = parse_location(root) if isinstance(root, str) else root
     opened = Table(open_dataset(location, version), version)
     confirm_on_disk(location, version)
     return _handles.put(key, opened)
 
 
-def session() -> Any:
-    """The Lance session that all handles of this process share."""
-    return _handles.session()
-
-
 def forget_line(root: Location, path: str, fork: str | None) -> None:
     """Close the handles of a line of which versions were removed."""
-    _handles.drop(root.uri, path, fork)
+    _handles.drop(root.key, path, fork)
 
 
 def forget_tables() -> None:
@@ -333,13 +335,13 @@ def open_dataset(
                 version=version.version,
                 block_size=block_bytes,
                 storage_options=dict(location.storage_options) or None,
-                session=_handles.session() if cached else None,
+                session=_handles.session(location) if cached else None,
             )
             dataset.schema  # noqa: B018  # damage is reported here, not at a later use
     except StorageNotFoundError as error:
         confirm(location, version)
         raise reclaimed(version.path, version.version) from error
-    refuse_replaced(location.uri, version.incarnation)
+    refuse_replaced(location, version.incarnation)
     check_home(location, version.path, version.fork, dataset)
     return dataset
 

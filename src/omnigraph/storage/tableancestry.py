@@ -101,7 +101,7 @@ class _Parents:
         self._known: dict[tuple[str, str, str, str], Point] = {}
 
     def of(self, root: GraphRoot, path: str, fork: str) -> Point | None:
-        key = (root.uri, root.incarnation, path, fork)
+        key = (root.key, root.incarnation, path, fork)
         with self._guard:
             known = self._known.get(key)
         if known is not None:

@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 from lance.query import MatchQuery
 
 from omnigraph.model.catalog import ID_COLUMN, EdgeType, NodeType
+from omnigraph.model.location import Location
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.failures import translated
 from omnigraph.storage.filters import scanner
 from omnigraph.storage.indexhealth import damaged_indexes
 from omnigraph.storage.indexplan import IndexCoverage, coverage
-from omnigraph.storage.location import Location
 from omnigraph.storage.table import Table, open_dataset
 from omnigraph.storage.tableschema import physical_schema
 

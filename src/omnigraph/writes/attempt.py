@@ -436,8 +436,8 @@ def _note_contention(root: GraphRoot, branch: str) -> None:
     with _contended_guard:
         if len(_contended) > 1024:
             _contended.clear()
-        _contended[root.uri, branch] = time.monotonic() + _CONTENDED_S
+        _contended[root.key, branch] = time.monotonic() + _CONTENDED_S
 
 
 def _is_contended(root: GraphRoot, branch: str) -> bool:
-    return time.monotonic() < _contended.get((root.uri, branch), 0.0)
+    return time.monotonic() < _contended.get((root.key, branch), 0.0)

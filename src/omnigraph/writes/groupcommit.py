@@ -161,7 +161,7 @@ _queues_guard = threading.Lock()
 
 
 def _queue(root: GraphRoot, branch: str) -> _Queue:
-    name = (root.uri, branch, root.allowed, root.durability)
+    name = (root.key, branch, root.allowed, root.durability)
     with _queues_guard:
         queue = _queues.get(name)
         if queue is None:

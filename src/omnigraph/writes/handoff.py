@@ -210,8 +210,8 @@ def _written(root: GraphRoot, branch_id: str, request: Request) -> bytes | None:
             "allowed": _allowed(root),
             "durability": root.durability,
             "principal": request.conditions.principal,
-            "graph": known.stamp(root.uri),
-            "seen": known.newest_commit(root.uri, branch_id),
+            "graph": known.stamp(root.key),
+            "seen": known.newest_commit(root.key, branch_id),
             "request": orjson.Fragment(text),
         }
     )

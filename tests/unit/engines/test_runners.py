@@ -116,7 +116,7 @@ def test_rows_are_reshaped_elsewhere(
 def ordered(graph: Graph) -> list[list[str]]:
     """The ids of all tables as they lie there."""
     found = graph.snapshot()
-    tables = [open_table(found.root, version) for version in found.tables.values()]
+    tables = [open_table(found.location, version) for version in found.tables.values()]
     return [table.read(["id"]).column(0).to_pylist() for table in tables]
 
 

@@ -163,21 +163,21 @@ def test_18_20_verify_names_damaged_indexes_and_optimize_builds_them(
     paths = [
         str(i.kind)
         for v in graph.snapshot().tables.values()
-        for i in open_table(graph.uri, v).indexes()
+        for i in open_table(graph.snapshot().location, v).indexes()
     ]
     assert len(paths) == len(planned)
 
 
 def test_18_20_a_damaged_index_leaves_the_others_in_use(graph: Graph) -> None:
     doc = next(v for v in graph.snapshot().tables.values() if v.path.startswith("nodes"))
-    described = open_table(graph.uri, doc).dataset.describe_indices()
+    described = open_table(graph.snapshot().location, doc).dataset.describe_indices()
     (body,) = (i for i in described if i.name == "n_btree")
     graph = harmed(graph, lose, str(body.segments[0].uuid))
     answers(graph)
     graph.query("query q() { match { $d: Doc $d.n = 7 } return { $d.key as k } }").rows()
     graph.mutate('query q() { update Doc set { body: "x" } where n = 7 }')
     latest = next(v for v in graph.snapshot().tables.values() if v.path.startswith("nodes"))
-    left = {index.name for index in open_table(graph.uri, latest).indexes()}
+    left = {index.name for index in open_table(graph.snapshot().location, latest).indexes()}
     assert "n_btree" not in left
     assert len(left) == len(described) - 1
     built = [i for t in graph.optimize().tables for i in t.built if "damaged" in i.reason]

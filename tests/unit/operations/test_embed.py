@@ -43,7 +43,7 @@ def docs(graph: Graph) -> dict[str, dict[str, Any]]:
     assert table is not None
     version = snapshot.table(table.id)
     assert version is not None
-    opened = open_table(snapshot.root, version)
+    opened = open_table(snapshot.location, version)
     return {r["slug"]: r for r in opened.read(opened.schema.names, whole_blobs=True).to_pylist()}
 
 

@@ -71,7 +71,7 @@ def table_of(graph: Graph, name: str) -> Table:
     snapshot = graph.snapshot()
     found = snapshot.catalog.node(name) or snapshot.catalog.edge(name)
     assert found is not None
-    return open_table(snapshot.root, snapshot.tables[found.id])
+    return open_table(snapshot.location, snapshot.tables[found.id])
 
 
 def covered(graph: Graph, name: str) -> dict[tuple[str, str], int]:
@@ -303,7 +303,7 @@ def test_an_index_never_knows_rows_of_files_that_did_not_land(
         graph.ingest(texts(100 * part, count), "append", type="Doc")
     root, snapshot = graph._context.root, graph.snapshot()
     (doc,) = snapshot.catalog.tables()
-    plan = plan_upkeep(doc, open_table(snapshot.root, snapshot.tables[doc.id]))
+    plan = plan_upkeep(doc, open_table(snapshot.location, snapshot.tables[doc.id]))
     assert len(plan.layout.groups) == 2
     work = prepare(root, doc, plan, lambda text: None)
     graph.mutate('query u() { update Doc set { text: "new" } where key = "k00701" }')

@@ -182,7 +182,7 @@ def test_a_rename_keeps_ids_data_indexes_and_history(graph: Graph) -> None:
     table = old.catalog.node("Person")
     assert table is not None
     version = old.tables[table.id]
-    indexes = open_table(old.root, version).indexes()
+    indexes = open_table(old.location, version).indexes()
     assert indexes
     graph.apply_schema(CHANGES["rename a type"].schema)
     graph.apply_schema(
@@ -195,7 +195,7 @@ def test_a_rename_keeps_ids_data_indexes_and_history(graph: Graph) -> None:
     assert renamed is not None
     assert renamed.id == table.id
     assert new.tables[table.id] == version, "a rename moved a table"
-    assert open_table(new.root, new.tables[table.id]).indexes() == indexes
+    assert open_table(new.location, new.tables[table.id]).indexes() == indexes
     said = "query q() { match { $p: Human { name: 'p03' } } return { $p.alias } }"
     assert graph.query(said.replace("'", '"')).rows() == [{"p.alias": "nick 3"}]
     past = 'query q() { match { $p: Person { name: "p03" } } return { $p.nick } }'

@@ -70,7 +70,7 @@ def test_blobs_beside_references_are_fetched_in_parts_that_fit(graph: Graph) -> 
     blobs: dict[str, Any] = {f"k{n:02}": value for n, value in enumerate(values)}
     put(graph, "append", ref=f"{ASSETS}/a.pdf", **blobs)
     (version,) = graph.snapshot().tables.values()
-    batches = list(open_table(graph.snapshot().root, version).scan(["scan"], whole_blobs=True))
+    batches = list(open_table(graph.snapshot().location, version).scan(["scan"], whole_blobs=True))
     assert max(batch.nbytes for batch in batches) <= 9 * 1024 * 1024
     found = pa.Table.from_batches(batches)["scan"].to_pylist()
     assert address_of(found[0]) == f"{ASSETS}/a.pdf"

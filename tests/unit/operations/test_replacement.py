@@ -186,18 +186,18 @@ def test_18_07_a_table_opened_after_the_swap_is_not_read(
     replace(shop, shop.with_name("backup"))
     subprocess.run([sys.executable, "-c", WRITER, str(shop), "other"], check=True)
     with pytest.raises(GraphReplacedError):
-        open_table(snapshot.root, version)
+        open_table(snapshot.location, version)
 
 
 def test_18_07_a_table_opened_before_a_swap_stays_readable_as_it_was(shop: Path) -> None:
     add(og.open(str(shop)), "lost", 100)
     snapshot = og.open(str(shop)).snapshot()
     (version,) = snapshot.tables.values()
-    opened = open_table(snapshot.root, version)
+    opened = open_table(snapshot.location, version)
     assert opened.read(["id"]).num_rows == 2
     add(og.open(str(shop)), "later", 1)  # an ordinary commit is no replacement
     forget_tables()
-    assert open_table(snapshot.root, version).read(["id"]).num_rows == 2
+    assert open_table(snapshot.location, version).read(["id"]).num_rows == 2
 
 
 def test_18_07_a_copy_has_an_incarnation_of_its_own(shop: Path) -> None:

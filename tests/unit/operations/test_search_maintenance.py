@@ -51,7 +51,7 @@ def ranked(graph: Graph, word: str, limit: int) -> list[dict[str, Any]]:
 def table(graph: Graph) -> Table:
     snapshot = graph.snapshot()
     (version,) = snapshot.tables.values()
-    return open_table(snapshot.root, version)
+    return open_table(snapshot.location, version)
 
 
 def mutate(graph: Graph, statement: str) -> None:

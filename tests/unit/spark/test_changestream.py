@@ -48,7 +48,7 @@ def source(tmp_path: Path) -> Graph:
 
 
 def stream(graph: Graph, columns: list[str] = ALL, most: int = 256) -> ChangeStream:
-    return ChangeStream(graph.uri, "main", None, "beginning", columns, most)
+    return ChangeStream(graph.snapshot().location, "main", None, "beginning", columns, most)
 
 
 def batches(reader: ChangeStream) -> Iterator[pa.Table]:
@@ -96,7 +96,7 @@ def test_changes_of_one_type_are_carried_out(source: Graph, tmp_path: Path) -> N
     table = source.snapshot().catalog.node("Person")
     assert table is not None
     columns = [part.strip("` ").split()[0].strip("`") for part in change_schema(table).split(", ")]
-    reader = ChangeStream(source.uri, "main", table, "beginning", columns)
+    reader = ChangeStream(source.snapshot().location, "main", table, "beginning", columns)
     for rows in batches(reader):
         replay(copy._context, net_changes(rows, "Person"), "main")
     assert content(copy)["Person"] == content(source)["Person"]

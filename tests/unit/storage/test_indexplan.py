@@ -343,13 +343,13 @@ def test_staged_indexes_land_through_the_door(tmp_path: Path) -> None:
     root = GraphRoot.at(str(tmp_path / "graph"))
     node = replace(doc_type(), indexes=(("title",), ("year",)))
     base = land(root, Stager(root, "b1").create(node, docs(80)))
-    table = open_table(root.uri, base)
+    table = open_table(root.location, base)
     staged = stage_indexes(root, "b1", base, plan_indexes(node, table))
     assert staged is not None
     assert not staged.logical
     landed = land(root, staged)
     assert (landed.version, landed.logical, landed.rows) == (base.version + 1, base.logical, 80)
-    indexed = open_table(root.uri, landed)
+    indexed = open_table(root.location, landed)
     assert len(indexed.indexes()) == 4
     assert stage_indexes(root, "b1", landed, plan_indexes(node, indexed)) is None
     hits = text_topk(indexed, "title", "word7", mode=TextMode.MATCH_TEXT)
@@ -361,9 +361,9 @@ def test_another_branch_indexes_its_own_line(tmp_path: Path) -> None:
     node = replace(doc_type(), indexes=(("title",),))
     base = land(root, Stager(root, "b1").create(node, docs(80)))
     assert base.path.startswith(new_path(node, "b1")[:10])
-    staged = stage_indexes(root, "b2", base, plan_indexes(node, open_table(root.uri, base)))
+    staged = stage_indexes(root, "b2", base, plan_indexes(node, open_table(root.location, base)))
     assert staged is not None
     landed = land(root, staged)
     assert landed.fork is not None
-    assert len(open_table(root.uri, landed).indexes()) == 3
-    assert open_table(root.uri, base).indexes() == ()
+    assert len(open_table(root.location, landed).indexes()) == 3
+    assert open_table(root.location, base).indexes() == ()

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import InvalidArgumentError, StorageConfigurationError
-from omnigraph.storage.location import Location, parse_location
+from omnigraph.model.location import Location
+from omnigraph.storage.location import parse_location
 from omnigraph.storage.objects import open_store
 
 SECRETS = {

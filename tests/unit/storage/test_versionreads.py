@@ -49,7 +49,7 @@ def graph(tmp_path: Path) -> omnigraph.Graph:
 def old_table(graph: omnigraph.Graph) -> Table:
     snapshot = graph.snapshot()
     (version,) = snapshot.tables.values()
-    return open_table(snapshot.root, version)
+    return open_table(snapshot.location, version)
 
 
 def clean(graph: omnigraph.Graph) -> None:

@@ -44,7 +44,7 @@ def import_(
     from omnigraph.cli.files import read_text
     from omnigraph.operations.transfer import import_graph
 
-    place = place_for(graph)
+    place = place_for(graph).store_uri()
     done = import_graph(
         place,
         source,

@@ -40,11 +40,12 @@ def init(
     source = read_text(schema)
     without_pandas()
     context = init_graph(
-        place,
+        place.store_uri(),
         source,
         actor=actor_named(actor),
         file=str(schema),
         durability=callstate.current().durability,
+        storage_options=place.storage_options or None,
     )
     if as_json:
         print_json({"uri": context.root.uri})

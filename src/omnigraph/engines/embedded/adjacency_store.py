@@ -33,6 +33,7 @@ from omnigraph.engines.embedded.malloc import give_back
 from omnigraph.engines.embedded.rownumbers import FROM_NOTHING, Array, Label, Numbering
 from omnigraph.engines.embedded.tablecache import Resident
 from omnigraph.errors import HistoryReclaimedError, StorageError
+from omnigraph.model.location import Location
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.derived import drop_arrays, map_array, save_array, saved_names
 from omnigraph.storage.root import GraphRoot
@@ -78,8 +79,10 @@ class Trio:
 class Keeper:
     """Keeps and finds the adjacency of one graph's edges."""
 
-    def __init__(self, root: str, cache: ByteCache, bounds: Bounds, open_version: Open) -> None:
-        self._root = GraphRoot.at(root)
+    def __init__(
+        self, location: Location, cache: ByteCache, bounds: Bounds, open_version: Open
+    ) -> None:
+        self._root = GraphRoot(location)
         self._cache = cache
         self._bounds = bounds
         self._open = open_version

@@ -59,7 +59,7 @@ def run_checks(snapshot: Snapshot, checks: Sequence[DataCheck]) -> Tally:
         if isinstance(check, WithinCardinality):
             _check_cardinality(snapshot, check, tally)
         elif version is not None and version.rows:
-            _check_table(open_table(snapshot.root, version), check, tally)
+            _check_table(open_table(snapshot.location, version), check, tally)
     return tally
 
 
@@ -152,7 +152,7 @@ def _check_lonely(
     version = snapshot.table(node.id) if node else None
     if version is None or version.rows == 0:
         return
-    ids = open_table(snapshot.root, version).read([ID_COLUMN]).column(ID_COLUMN)
+    ids = open_table(snapshot.location, version).read([ID_COLUMN]).column(ID_COLUMN)
     lonely = ids.filter(pc.invert(pc.is_in(ids, sources.combine_chunks()))).to_pylist()
     tally.add(lonely, len(lonely), check.type_name, "", "card")
 
@@ -161,6 +161,6 @@ def _degrees(snapshot: Snapshot, edge_table_id: int) -> pa.Table:
     version = snapshot.table(edge_table_id)
     if version is None or version.rows == 0:
         return pa.table({SRC_COLUMN: pa.array([], pa.string()), "count": pa.array([], pa.int64())})
-    rows = open_table(snapshot.root, version).read([SRC_COLUMN])
+    rows = open_table(snapshot.location, version).read([SRC_COLUMN])
     counted = rows.group_by([SRC_COLUMN]).aggregate([(SRC_COLUMN, "count")])
     return counted.rename_columns([SRC_COLUMN, "count"])

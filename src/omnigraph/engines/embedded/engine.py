@@ -63,7 +63,12 @@ class EmbeddedEngine:
 
     def statistics(self, snapshot: Snapshot) -> Statistics:
         """Row counts from the snapshot, indexes from its tables; read once per commit."""
-        key = (snapshot.root, snapshot.incarnation, snapshot.commit_id, snapshot.catalog.hash)
+        key = (
+            snapshot.location.key,
+            snapshot.incarnation,
+            snapshot.commit_id,
+            snapshot.catalog.hash,
+        )
         found = self._statistics.get(key)
         if found is None:
             found = from_snapshot(snapshot, _indexed(snapshot))
@@ -153,7 +158,7 @@ def _indexed(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         if version is None:
             continue
         names = _names_by_column(table)
-        for index in open_table(snapshot.root, version).indexes():
+        for index in open_table(snapshot.location, version).indexes():
             if index.column in names:
                 yield table.name, names[index.column]
 

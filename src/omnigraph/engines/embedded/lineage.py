@@ -30,6 +30,7 @@ from omnigraph.engines.embedded.rownumbers import (
 )
 from omnigraph.errors import HistoryReclaimedError, StorageNotFoundError
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN
+from omnigraph.model.location import Location
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.table import ROW_ID
@@ -80,10 +81,10 @@ class Lineage:
         self._lock = threading.Lock()
         self._seen: OrderedDict[tuple[str, str], list[Resident]] = OrderedDict()
 
-    def remember(self, root: str, resident: Resident) -> None:
+    def remember(self, location: Location, resident: Resident) -> None:
         if resident.table is None:
             return
-        key = (root, resident.table.version.path)
+        key = (location.key, resident.table.version.path)
         with self._lock:
             known = self._seen.setdefault(key, [])
             self._seen.move_to_end(key)
@@ -93,17 +94,17 @@ class Lineage:
             while len(self._seen) > _TABLES:
                 self._seen.popitem(last=False)
 
-    def ancestor(self, root: str, resident: Resident) -> Ancestor | None:
+    def ancestor(self, location: Location, resident: Resident) -> Ancestor | None:
         """The nearest earlier version from which this one descends by a small change."""
         assert resident.table is not None
         version = resident.table.version
         with self._lock:
-            known = list(self._seen.get((root, version.path), ()))
+            known = list(self._seen.get((location.key, version.path), ()))
         known.sort(key=_number, reverse=True)
         for older in known:
             if older is resident or _number(older) >= version.version or not older.is_numbered:
                 continue
-            delta = _small_delta(root, older, version)
+            delta = _small_delta(location, older, version)
             if delta is not None:
                 return Ancestor(older, delta)
         return None
@@ -113,10 +114,10 @@ def _number(resident: Resident) -> int:
     return 0 if resident.table is None else resident.table.version.version
 
 
-def _small_delta(root: str, older: Resident, version: TableVersion) -> Delta | None:
+def _small_delta(location: Location, older: Resident, version: TableVersion) -> Delta | None:
     assert older.table is not None
     before = older.table.version
-    place = GraphRoot.at(root)
+    place = GraphRoot(location)
     try:
         if not descends(place, before, version):
             return None

@@ -158,7 +158,7 @@ class Lookups:
 
 
 def _key(root: GraphRoot, version: TableVersion, columns: Columns) -> _Key:
-    place = (root.uri, version.incarnation or root.incarnation)
+    place = (root.key, version.incarnation or root.incarnation)
     return place, version.path, version.fork, columns
 
 

@@ -76,20 +76,20 @@ class Run:
 
     def _opened(self, version: TableVersion) -> Resident:
         label = version.incarnation or self.snapshot.incarnation
-        key = (self.snapshot.root, label, version.path, version.fork, version.version)
+        key = (self.snapshot.location.key, label, version.path, version.fork, version.version)
         held: Resident | None = self.cache.peek(key)
         if held is None:
-            table = open_table(self.snapshot.root, version)
+            table = open_table(self.snapshot.location, version)
             held = Resident(key, table, self.cache, self._ancestor)
             self.cache.put(key, held, 0)
             if self._lineage is not None:
-                self._lineage.remember(self.snapshot.root, held)
+                self._lineage.remember(self.snapshot.location, held)
         return held
 
     def _ancestor(self, resident: Resident) -> Ancestor | None:
         if self._lineage is None:
             return None
-        return self._lineage.ancestor(self.snapshot.root, resident)
+        return self._lineage.ancestor(self.snapshot.location, resident)
 
     def space(self, types: Iterable[str], *, edges: bool = False) -> Space:
         key = (edges, tuple(types))
@@ -146,7 +146,7 @@ class Run:
 
     def _keep(self) -> Keeper:
         if self._keeper is None:
-            self._keeper = Keeper(self.snapshot.root, self.cache, self.bounds, self._opened)
+            self._keeper = Keeper(self.snapshot.location, self.cache, self.bounds, self._opened)
         return self._keeper
 
     def io(self) -> IoCounters:

@@ -83,7 +83,7 @@ def _bad_values(snapshot: Snapshot, table: NodeType | EdgeType) -> Iterator[str]
     assert version is not None
     columns = [item.column for item in table.properties]
     findings = Findings()
-    for batch in open_table(snapshot.root, version).scan([ID_COLUMN, *columns]):
+    for batch in open_table(snapshot.location, version).scan([ID_COLUMN, *columns]):
         origin = Origin(ids=batch.column(ID_COLUMN).to_pylist())
         check_values(table, pa.Table.from_batches([batch]), origin, findings)
     for violation in findings.violations[:_SHOWN]:
@@ -96,4 +96,4 @@ def _column(snapshot: Snapshot, table: NodeType | EdgeType, column: str) -> pa.A
     version = snapshot.table(table.id)
     if version is None:
         return pa.array([], pa.string())
-    return open_table(snapshot.root, version).read([column]).column(column).combine_chunks()
+    return open_table(snapshot.location, version).read([column]).column(column).combine_chunks()

@@ -28,9 +28,9 @@ from omnigraph.engines.spark.sparkerrors import translated
 from omnigraph.history.entitydiff import same_content
 from omnigraph.history.images import TableDiff, TypePair, compare, wanted_columns
 from omnigraph.model.catalog import ID_COLUMN
+from omnigraph.model.location import Location
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.storage.blobrows import proven_rows
-from omnigraph.storage.location import Location
 from omnigraph.storage.membudget import held
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.versiondiff import (

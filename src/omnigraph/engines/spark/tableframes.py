@@ -20,10 +20,10 @@ from omnigraph.engines.spark.sparktypes import (
     to_spark,
 )
 from omnigraph.engines.spark.workergc import spare_collector
+from omnigraph.model.location import Location
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.rows.checks import TableType
 from omnigraph.storage.distributed import list_files, scan_files
-from omnigraph.storage.location import Location
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

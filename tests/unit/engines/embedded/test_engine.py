@@ -124,7 +124,7 @@ def test_a_version_that_is_gone(tmp_path: Path) -> None:
     snapshot = graph(tmp_path, people(3))
     (number, version) = next(iter(snapshot.tables.items()))
     later = TableVersion(number, version.path, None, 99, 1, 3)
-    gone = Snapshot(snapshot.root, "main", "c", 1, snapshot.catalog, {number: later})
+    gone = Snapshot(snapshot.location, "main", "c", 1, snapshot.catalog, {number: later})
     with pytest.raises(HistoryReclaimedError):
         ask(EmbeddedEngine(), gone, "match { $p: Person } return { $p.name }")
 

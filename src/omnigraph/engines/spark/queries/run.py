@@ -18,7 +18,6 @@ from omnigraph.engines.spark.queries.wanted import Wanted
 from omnigraph.errors import TypeNotFoundError
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.snapshot import Snapshot
-from omnigraph.storage.location import parse_location
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,7 +46,7 @@ class Run:
         self.spark = spark
         self.snapshot = snapshot
         self.catalog = snapshot.catalog
-        self.location = parse_location(snapshot.root)
+        self.location = snapshot.location
         now = datetime.now(UTC)
         self.given = Constants(params, now.replace(microsecond=now.microsecond // 1000 * 1000))
         self.options = options

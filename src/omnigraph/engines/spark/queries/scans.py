@@ -188,7 +188,7 @@ def table_frame(
     version = run.snapshot.table(table.id)
     if version is None or version.rows == 0 or key == []:
         return run.spark.createDataFrame([], schema).coalesce(1)
-    present = frozenset(open_table(run.snapshot.root, version).schema.names)
+    present = frozenset(open_table(run.location, version).schema.names)
     reading = Reading(table, var, wanted, predicates, present)
     columns = list(dict.fromkeys(reading.needed().values()))
     location, given = run.location, run.given

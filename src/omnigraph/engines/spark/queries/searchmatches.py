@@ -62,7 +62,7 @@ def _frame(
     version, item = run.snapshot.table(table.id), table.get(score.property.name)
     if version is None or version.rows == 0 or item is None:
         return None
-    if item.column not in open_table(run.snapshot.root, version).schema.names:
+    if item.column not in open_table(run.location, version).schema.names:
         return None
     if isinstance(score, TextScore):
         return _by_text(score, item.column, version, schema, run)
