@@ -8,7 +8,14 @@ from tests.crash.hunger import make_large, starve_on
 from tests.crash.killloop import write_until_killed
 from tests.crash.listappend import append_to_lists
 from tests.crash.lyingdisk import furnish, probe_disk
-from tests.crash.powercuts import check_after_cut, check_loop, cut_at_step, make_loop_graph
+from tests.crash.powercuts import (
+    check_after_cut,
+    check_loop,
+    cut_at_step,
+    make_loop_graph,
+    record_recovery,
+    recover_and_cut,
+)
 from tests.crash.scarcity import run_with_few_files, starve
 from tests.crash.scenes import (
     act,
@@ -73,7 +80,9 @@ __all__ = [
     "probe_disk",
     "probe_row",
     "read_often",
+    "record_recovery",
     "record_steps",
+    "recover_and_cut",
     "reopen",
     "run_with_few_files",
     "starve",

@@ -93,6 +93,32 @@ def test_19_every_operation(nursery: Nursery, machine: Machine, scene: str) -> N
     cut_everywhere(PoweredStage(nursery, scene, machine), every=False)
 
 
+def cut_recoveries(stage: PoweredStage, chosen: list[Window]) -> None:
+    """After a kill and after a power cut by turns."""
+    cuts = sum(
+        stage.cut_recovery(window, by_cut=bool(number % 2)) for number, window in enumerate(chosen)
+    )
+    note("power cuts", operation=stage.scene, cuts=cuts, in_recovery=cuts)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_19_a_cut_in_a_recovery(nursery: Nursery, machine: Machine) -> None:
+    """Windows in which tables must be put back, and in which they must be published."""
+    stage = PoweredStage(nursery, "verb ingest: append", machine)
+    landed = [w for w in stage.windows if w.when == AFTER and "lance commit" in w.step]
+    cut_recoveries(stage, [landed[0], landed[2]])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(not FULL, reason="a part of `make crash`")
+@pytest.mark.parametrize("scene", SWEPT)
+def test_19_cuts_in_every_recovery(nursery: Nursery, machine: Machine, scene: str) -> None:
+    stage = PoweredStage(nursery, scene, machine)
+    cut_recoveries(stage, [window for window in stage.windows if window.when == AFTER])
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("cuts", LOTS, ids=lambda lot: f"{lot.start}-{lot.stop - 1}")

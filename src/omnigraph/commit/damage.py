@@ -31,6 +31,7 @@ from omnigraph.storage.auditlog import DIRECTORY as AUDIT
 from omnigraph.storage.manifest import manifest_path
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.tableforks import line_path
+from omnigraph.storage.versionfiles import torn_forks
 from omnigraph.storage.wholeness import (
     DAMAGE,
     dataset_versions,
@@ -80,12 +81,14 @@ class Survey:
     losses: list[Loss] = field(default_factory=list)
     states: dict[str, BranchState] = field(default_factory=dict)
     objects: list[str] = field(default_factory=list)
+    # Forks of tables that no state names, as the table's path and the fork's name.
+    forks: list[tuple[str, str]] = field(default_factory=list)
     # Datasets whose newest versions are damaged and unpublished, and branches without a name.
     lines: list[str] = field(default_factory=list)
 
     @property
     def is_clean(self) -> bool:
-        return not (self.losses or self.objects or self.lines)
+        return not (self.losses or self.objects or self.lines or self.forks)
 
 
 def is_suspicious(root: GraphRoot) -> bool:
@@ -118,6 +121,8 @@ def survey(root: GraphRoot, *, far: bool = False) -> Survey:
         else:
             found.losses.append(loss)
     found.lines += _torn_lines(root, found.states, known)
+    pins = newest_pins(found.states)
+    found.forks = [each for each in torn_forks(root) if line_path(*each) not in pins]
     return found
 
 

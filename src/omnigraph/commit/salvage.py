@@ -42,13 +42,13 @@ from omnigraph.storage.manifest import manifest_path
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.table import forget_tables
 from omnigraph.storage.tableforks import line_path
+from omnigraph.storage.versionfiles import fork_fault, fork_record
 from omnigraph.storage.wholeness import (
     dataset_versions,
     hint_file,
     machine_restarted,
     note_start,
     set_aside,
-    torn_forks,
     torn_parts,
     version_file,
 )
@@ -87,6 +87,8 @@ def salvage(root: GraphRoot, *, far: bool = False) -> list[Loss]:
             _salvage_branch(root, id, loss.branch_id, far)
     _salvage_objects(root, id, found)
     _salvage_tables(root, id, found, far)
+    for path, fork in found.forks:
+        _salvage_fork(root, id, path, fork)
     forget_tables()
     root.medium.force_all()
     for loss in found.losses:
@@ -189,11 +191,21 @@ def _salvage_tables(root: GraphRoot, id: str, found: Survey, far: bool) -> None:
 def _salvage_line(
     root: GraphRoot, id: str, folder: str, pinned: int, lost: bool, covered: bool
 ) -> None:
-    set_aside(root, id, torn_forks(root, folder))
     above = [version for version in dataset_versions(root, folder) if version > pinned]
     torn = any(torn_parts(root, folder, version) for version in above)
     if torn or (lost and above and not covered):
         _set_aside_versions(root, id, folder, pinned)
+
+
+def _salvage_fork(root: GraphRoot, id: str, path: str, fork: str) -> None:
+    """A fork that was begun and not published. Lance reads the records of all forks of a table when
+    it cleans the table up, so that a damaged one would prevent it."""
+    with _held(root, fork.split("-", 1)[0]) as held:
+        if held and fork_fault(root, path, fork) is not None:
+            record = fork_record(path, fork)
+            _record(root, f"{id}-{fork}", "", None, [record])
+            set_aside(root, id, [record])
+            _set_aside_versions(root, id, line_path(path, fork), 0)
 
 
 def _set_aside_stale(root: GraphRoot, id: str, branch_id: str, found: Survey) -> None:

@@ -19,13 +19,12 @@ from omnigraph.model.snapshot import TableVersion
 from omnigraph.operations.verification import Finding
 from omnigraph.storage.auditlog import DIRECTORY as AUDIT
 from omnigraph.storage.manifest import manifest_path
-from omnigraph.storage.reclamation import table_paths
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.tableforks import line_path
 from omnigraph.storage.versionfiles import (
     fork_fault,
-    fork_faults,
     hint_fault,
+    torn_forks,
     torn_indexes,
     transaction_faults,
 )
@@ -55,8 +54,8 @@ _FORK = (
     "files of the table a branch shares."
 )
 _UNUSED_FORK = (
-    "No branch needs the fork. Restore the file from a backup if cleanup shall remove the fork, or "
-    "remove the fork's folder below `tree` by hand."
+    "No branch needs the fork. Run `omnigraph repair --confirm`: it moves what is left of the fork "
+    "to __damaged. Until then `omnigraph cleanup` may not be able to clean the table up."
 )
 _INDEX = "Run `omnigraph optimize`: it builds the index again. Until then reads do without it."
 _HINT = "Nothing needs to be done: the next write makes it again."
@@ -112,9 +111,10 @@ def _table_findings(
 
 def _unused_forks(root: GraphRoot) -> Iterator[Finding]:
     """Forks that no commit of a branch names, for example those of a deleted branch."""
-    for path in table_paths(root):
-        for place, fault in fork_faults(root, path):
-            yield Finding("file", place, fault, "warning", _UNUSED_FORK)
+    for path, fork in torn_forks(root):
+        fault = fork_fault(root, path, fork)
+        if fault is not None:
+            yield Finding("file", *fault, "warning", _UNUSED_FORK)
 
 
 def _side_findings(root: GraphRoot, folder: str, versions: list[int]) -> Iterator[Finding]:

@@ -3,6 +3,7 @@ transactions and forks, and the note of the newest version.
 
     transaction_faults(root, folder, version)    the record of the transaction that made a version
     fork_fault(root, path, fork)                 Lance's record of a fork
+    torn_forks(root)                             every fork whose record is missing or damaged
     hint_fault(root, folder)                     Lance's note of the newest version
     torn_indexes(root, folder, version)          files of indexes
 
@@ -53,7 +54,7 @@ def transaction_faults(root: GraphRoot, folder: str, version: int) -> Iterator[t
 
 def fork_fault(root: GraphRoot, path: str, fork: str) -> tuple[str, str] | None:
     """The path of a fork's record and what is wrong with it, or None."""
-    place = f"{path}/_refs/branches/{fork}.json"
+    place = fork_record(path, fork)
     try:
         _whole(_read_json(root, place)["parentVersion"])
     except FileNotFoundError:
@@ -87,12 +88,27 @@ def torn_indexes(root: GraphRoot, folder: str, version: int) -> list[str]:
     return [path for path in files if path.endswith(_INDEX_FILES) and not is_whole(root, path)]
 
 
-def fork_faults(root: GraphRoot, path: str) -> Iterator[tuple[str, str]]:
-    """The same for every fork of a table that has versions."""
-    for fork in names_in(root, f"{path}/tree"):
-        fault = fork_fault(root, path, fork)
-        if fault is not None and dataset_versions(root, f"{path}/tree/{fork}"):
-            yield fault
+def torn_forks(root: GraphRoot) -> Iterator[tuple[str, str]]:
+    """Every fork whose record is damaged, or that has versions and no record: the path of its
+    table, and its name."""
+    for kind in ("nodes", "edges"):
+        for table in names_in(root, kind):
+            path = f"{kind}/{table}"
+            names = names_in(root, f"{path}/_refs/branches")
+            begun = {name.removesuffix(".json") for name in names}
+            grown = {
+                name
+                for name in names_in(root, f"{path}/tree")
+                if dataset_versions(root, f"{path}/tree/{name}")
+            }
+            for fork in sorted(begun | grown):
+                if fork_fault(root, path, fork) is not None:
+                    yield path, fork
+
+
+def fork_record(path: str, fork: str) -> str:
+    """Lance's record of a fork, relative to the root."""
+    return f"{path}/_refs/branches/{fork}.json"
 
 
 def _read_json(root: GraphRoot, place: str) -> Any:

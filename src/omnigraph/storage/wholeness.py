@@ -243,20 +243,6 @@ def homes(root: GraphRoot, folder: str) -> list[str]:
     return [folder, table, *(f"{table}/tree/{name}" for name in others)]
 
 
-def torn_forks(root: GraphRoot, folder: str) -> list[str]:
-    """Lance's notes about the forks of a table that are empty, cut or full of zeros."""
-    place = f"{folder}/_refs/branches"
-    return [f"{place}/{name}" for name in names_in(root, place) if not _is_json(root, place, name)]
-
-
-def _is_json(root: GraphRoot, folder: str, name: str) -> bool:
-    try:
-        json.loads(Path(root.location.path, folder, name).read_bytes())
-    except (OSError, ValueError):
-        return False
-    return True
-
-
 def _torn_record(root: GraphRoot, path: str) -> Iterator[str]:
     """The record of what made a version may be gone; one that is there must be whole."""
     if os.path.exists(f"{root.location.path}/{path}") and not is_whole(root, path):

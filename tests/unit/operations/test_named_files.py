@@ -160,3 +160,38 @@ def test_19_a_branch_whose_deletion_was_interrupted_keeps_its_tables(graph: Grap
     sweep.run()
     assert not sweep._is_gone(side)
     assert graph.on("side").verify().findings == []
+
+
+def test_19_a_torn_record_of_a_fork_does_not_prevent_cleanup(tmp_path: Path) -> None:
+    """A power cut during the first write on a branch leaves an empty record of a fork. Lance reads
+    all of them when it cleans a table up."""
+    graph = omnigraph.init(str(tmp_path / "graph"), SCHEMA, actor="act-anna")
+    graph.ingest([{"key": "a"}], type="Doc")
+    graph.create_branch("side").ingest([{"key": "b"}], type="Doc")
+    record = one(graph, FORK)
+    torn = record.with_name(f"{record.stem[:-1]}0.json")
+    torn.touch()
+    assert named(graph, torn) == ["warning"]
+    graph = omnigraph.open(graph.uri, actor="act-anna")
+    graph.repair(confirm=True)
+    assert not torn.exists()
+    assert record.exists()
+    assert len(graph.recoveries().audit) == 1
+    assert graph.verify().findings == []
+    cleaned = graph.cleanup(keep=1, confirm=True)
+    assert [table.error for table in cleaned.tables if table.error] == []
+
+
+def test_19_opening_after_a_start_of_the_machine_removes_a_torn_fork(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = omnigraph.init(str(tmp_path / "graph"), SCHEMA, actor="act-anna")
+    graph.ingest([{"key": "a"}], type="Doc")
+    graph.create_branch("side").ingest([{"key": "b"}], type="Doc")
+    record = one(graph, FORK)
+    torn = record.with_name(f"{record.stem[:-1]}0.json")
+    torn.touch()
+    monkeypatch.setattr("omnigraph.storage.wholeness.boot_id", lambda: "another start")
+    assert omnigraph.open(graph.uri, actor="act-anna").losses == ()
+    assert not torn.exists()
+    assert record.exists()
