@@ -66,8 +66,8 @@ def check_text(value: str, name: str) -> str:
             value.encode()
         except UnicodeEncodeError:
             raise InvalidArgumentError(
-                f"`{name}` is not valid Unicode: {shown(value)} holds half a character.",
-                hint="Decode bytes as UTF-8, and correct those that are not.",
+                f"`{name}` is not valid Unicode: {shown(value)} contains a lone surrogate.",
+                hint="Decode the bytes as UTF-8 and correct invalid ones.",
                 argument=name,
             ) from None
     return value
@@ -79,7 +79,7 @@ def microseconds(moment: datetime, name: str) -> int:
         return (moment.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)
     except (OverflowError, ValueError, OSError) as error:
         raise InvalidArgumentError(
-            f"`{name}` lies outside of the years 1 to 9999 in UTC.", argument=name
+            f"`{name}` is outside the years 1 to 9999 in UTC.", argument=name
         ) from error
 
 

@@ -398,7 +398,7 @@ class GraphReplacedError(ConflictError):
     code = "graph_replaced"
     default_retryable = False
     default_hint = (
-        "Nothing was written. Look at the graph that is there now, and repeat this if it still "
+        "Nothing was written. Check the graph that exists now, and repeat the call if it still "
         "makes sense."
     )
 

@@ -34,7 +34,7 @@ _NATIVE = re.compile(
     re.IGNORECASE,
 )
 _HINT = (
-    "Ask for less at once, or allow the process more memory. "
+    "Request less data at once, or give the process more memory. "
     "Before a write is repeated, check whether its commit exists."
 )
 

@@ -47,7 +47,7 @@ def require(size_bytes: int, what: str) -> None:
             resource="memory",
             limit=float(max(0, free - RESERVE_BYTES)),
             actual=float(size_bytes),
-            hint="Ask for less at once, or allow the process more memory.",
+            hint="Request less data at once, or give the process more memory.",
         )
 
 

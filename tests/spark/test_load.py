@@ -243,7 +243,7 @@ def test_every_form_of_source_is_one(pair: tuple[Graph, Graph], tmp_path: Path, 
         "Knows": pa.table({"from": ["t1"], "to": ["s1"]}),
     }
     assert graph.load(tables).edges == 1
-    with pytest.raises(InvalidArgumentError, match="of which type"):
+    with pytest.raises(InvalidArgumentError, match="type of the rows"):
         graph.load(frame)
     assert not list(graph._context.root.objects.list("__staging"))
 
@@ -284,7 +284,7 @@ def test_overwrite_by_nothing_empties_what_is_named(
 ) -> None:
     graph, _ = pair  # ledger: C09
     empty = write_lines(tmp_path / "in.jsonl", [])
-    with pytest.raises(InvalidArgumentError, match="what it should replace"):
+    with pytest.raises(InvalidArgumentError, match="no type to replace"):
         graph.load(empty, "overwrite")
     graph.load(empty, "overwrite", types=["Owns"])
     assert "Owns" not in content(graph)

@@ -416,11 +416,11 @@ class _Loader:
             return 0
         if rejected > MOST_REJECTS:
             raise LimitExceededError(
-                f"{rejected:,} records were refused; at most {MOST_REJECTS:,} are set aside.",
+                f"{rejected:,} records were rejected; at most {MOST_REJECTS:,} are set aside.",
                 resource="rejects",
                 limit=float(MOST_REJECTS),
                 actual=float(rejected),
-                hint="Look at the input: most of it does not fit the schema.",
+                hint="Check the input: most of its records violate the schema.",
             )
         for part, report in enumerate(self._reports):
             split = self._plan.splits[part]

@@ -49,7 +49,7 @@ def chosen_format(
         return Format(named)
     except ValueError:
         raise InvalidArgumentError(
-            f"The configuration asks for the format {named!r}, which there is not.",
+            f"The configuration asks for the format {named!r}, which does not exist.",
             hint=f"Use one of {', '.join(Format)}.",
         ) from None
 

@@ -63,7 +63,7 @@ def from_system(error: OSError) -> errors.OmniGraphError:
     message = f"{place}: {error.strerror}." if place else f"{error.strerror or error}."
     if error.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
         return errors.StoragePermanentError(message)
-    return errors.InvalidArgumentError(message, hint="Check the path and who may use it.")
+    return errors.InvalidArgumentError(message, hint="Check the path and its permissions.")
 
 
 def print_usage(error: Any, *, as_json: bool) -> None:
@@ -72,7 +72,7 @@ def print_usage(error: Any, *, as_json: bool) -> None:
         error.show()
         return
     called = error.ctx.command_path if getattr(error, "ctx", None) else "omnigraph"
-    hint = f"`{called} --help` shows how it is called."
+    hint = f"`{called} --help` shows its usage."
     print_failure(errors.InvalidArgumentError(error.format_message(), hint=hint), as_json=True)
 
 

@@ -65,7 +65,7 @@ def require_place(path: Path) -> Path:
     if path.is_dir():
         raise InvalidArgumentError(f"{path} is a directory, not a file.")
     if not path.parent.is_dir():
-        raise InvalidArgumentError(f"There is no folder {path.parent}.", hint="Make it first.")
+        raise InvalidArgumentError(f"There is no folder {path.parent}.", hint="Create it first.")
     return path
 
 

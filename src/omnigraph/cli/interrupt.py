@@ -64,7 +64,7 @@ def tell() -> None:
         else:
             echo("stopped; nothing was changed", err=True)
     except KeyboardInterrupt:
-        echo("stopped; `omnigraph recovery list` shows whether something waits", err=True)
+        echo("stopped; `omnigraph recovery list` shows pending recoveries", err=True)
 
 
 def _outcome(graph: Graph, began: float) -> str:

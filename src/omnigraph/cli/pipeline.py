@@ -92,7 +92,7 @@ def _with_resident(settings: SparkSettings) -> SparkSettings:
         return replace(settings, remote=endpoint, resident=True)
     if found.unusable is not None:
         text = f"The resident Spark session is not used: {found.unusable}."
-        note(f"{text} Make a new one: omnigraph spark stop, then omnigraph spark start.")
+        note(f"{text} Restart it: omnigraph spark stop, then omnigraph spark start.")
     return settings
 
 

@@ -325,7 +325,7 @@ def ask_consent(graph: str | None, what: str, *, yes: bool) -> None:
     if callstate.current().as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InvalidArgumentError(
             f"{scope.address} is not local, and this would {what}.",
-            hint="Add --yes if it is the one you mean.",
+            hint="Add --yes to confirm.",
         )
     with progressline.paused():
         if not typer.confirm(f"{scope.address} is not local: {what}?", err=True):

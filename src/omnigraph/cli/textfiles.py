@@ -62,7 +62,7 @@ def language_of(path: Path, given: Language | None = None) -> Language:
 def _required(language: Language | None) -> Language:
     if language is None:
         raise InvalidArgumentError(
-            "What comes from standard input has no name that says its language.",
+            "The language of standard input is not known.",
             hint="Add --language pg or --language gq.",
         )
     return language

@@ -91,7 +91,9 @@ def rename_branch(root: GraphRoot, old: str, new: str, actor: str) -> Branch:
     """Rename a branch. Between the steps it has the old name or the new, never both."""
     check_name(new)
     if MAIN in (old, new):
-        raise InvalidArgumentError("The branch main keeps its name, and no other takes it.")
+        raise InvalidArgumentError(
+            "The branch main cannot be renamed, and no other branch can have its name."
+        )
     read_branch(root, old)
     _make_free(root, new, actor)
     with _held(root, old, actor, "rename branch") as (branch, token):
@@ -154,7 +156,7 @@ def _held(
         if now.id != branch.id:
             raise ConflictError(
                 f"The branch {name!r} was deleted and created again by another process.",
-                hint="Look at the new branch before you repeat this.",
+                hint="Check the new branch before you repeat this.",
             )
         yield now, token
 
@@ -183,7 +185,7 @@ def _leave_quietly(root: GraphRoot, old: str) -> None:
     try:
         root.objects.delete(branch_path(old))
     except StorageError as error:
-        log.warning("the old name %r could not be given up yet: %s", old, error)
+        log.warning("the old name %r could not be removed yet: %s", old, error)
 
 
 def _drop_leftover(root: GraphRoot, name: str, branch_id: str) -> None:
@@ -206,9 +208,10 @@ def _refuse_children(root: GraphRoot, branch: Branch) -> None:
     children = [other.name for other in list_branches(root) if other.parent_id == branch.id]
     if children:
         raise ConflictError(
-            f"The branch {branch.name!r} has branches that began on it: {', '.join(children)}.",
+            f"The branch {branch.name!r} has branches that were created from it: "
+            f"{', '.join(children)}.",
             retryable=False,
-            hint="Delete those first, or allow it; they keep what they need of it.",
+            hint="Delete those first, or allow it; they keep the data that they need.",
             children=children,
         )
 
@@ -224,7 +227,7 @@ def _bury_quietly(root: GraphRoot, branch: Branch, actor: str) -> None:
     try:
         _bury(root, branch, actor)
     except StorageError as error:
-        log.warning("the branch %s could not be noted as deleted: %s", branch.id, error)
+        log.warning("the branch %s could not be marked as deleted: %s", branch.id, error)
 
 
 def _begin(root: GraphRoot, name: str, line: BranchLog, sequence: int, actor: str) -> Branch:

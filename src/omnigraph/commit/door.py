@@ -154,7 +154,7 @@ def _entered(root: GraphRoot, branch: Branch, token: LockToken) -> BranchLog:
 def _refuse_used_keys(line: BranchLog, proposal: Proposal) -> None:
     used = [proposal.idempotency_key, *(one.idempotency_key for one in proposal.also)]
     if any(idempotency.earlier_outcome(line, key) is not None for key in used):
-        raise ReadSetChangedError("The request has been carried out before.")
+        raise ReadSetChangedError("The request was executed before.")
 
 
 def _admit(root: GraphRoot, line: BranchLog, proposal: Proposal, token: LockToken) -> list[Commit]:
@@ -316,15 +316,15 @@ def _nothing_landed(root: GraphRoot, proposal: Proposal, error: OmniGraphError) 
 
 def _half_way(sidecar: Sidecar) -> RecoveryRequiredError:
     return RecoveryRequiredError(
-        f"Operation {sidecar.id} was interrupted half-way; nothing of it is visible.",
-        hint="Open the graph read-write; that rolls it back.",
+        f"Operation {sidecar.id} was interrupted; none of its changes is visible.",
+        hint="Open the graph read-write, which rolls the operation back.",
         operation_id=sidecar.id,
     )
 
 
 def _unsettled(sidecar: Sidecar) -> CommitOutcomeUnknownError:
     return CommitOutcomeUnknownError(
-        f"Commit {sidecar.id} was written, and it is not known to be visible.",
+        f"Commit {sidecar.id} was written, but it is unknown whether it is visible.",
         hint="The next write or read-write open settles it; look the commit up after that, before "
         "you repeat the write.",
         commit_id=sidecar.id,

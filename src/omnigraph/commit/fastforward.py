@@ -51,10 +51,10 @@ def fast_forward(
         )
         faults.hit("commit.after_publish")
     if [commit.sequence for commit in published] != [commit.sequence for commit in commits]:
-        raise InvariantViolationError("A fast-forward renumbered the commits that it took over.")
+        raise InvariantViolationError("A fast-forward changed the numbers of the adopted commits.")
     return published[-1]
 
 
 def _check_continues(line: BranchLog, commits: Sequence[Commit]) -> None:
     if commits[0].parents[0] != line.state.head.id:
-        raise ReadSetChangedError("The branch got commits of its own while the merge was prepared.")
+        raise ReadSetChangedError("The branch got new commits while the merge was prepared.")

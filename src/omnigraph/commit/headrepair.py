@@ -115,7 +115,7 @@ def _refuse_pending(line: BranchLog) -> None:
     for sidecar in journal.pending(line.root):
         if sidecar.branch_id == line.branch_id:
             raise RecoveryRequiredError(
-                f"Operation {sidecar.id} waits for recovery, which comes before repair.",
+                f"Operation {sidecar.id} is pending recovery, which must run before repair.",
                 operation_id=sidecar.id,
             )
 

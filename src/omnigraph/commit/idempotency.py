@@ -95,7 +95,7 @@ def record_path(branch_id: str, key: str) -> str:
 def _decode(data: bytes, key: str) -> tuple[str, int]:
     with decoding(
         f"The record of the idempotency key {key!r}",
-        hint="Look whether the request was carried out, then delete the record or use another key.",
+        hint="Check whether the request was executed, then delete the record or use another key.",
     ):
         record = read_fields(data)
         if record["key"] != key:

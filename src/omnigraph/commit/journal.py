@@ -191,7 +191,7 @@ def _intent(item: Mapping[str, Any]) -> TableIntent:
 
 def _truth(value: object) -> bool:
     if not isinstance(value, bool):
-        raise TypeError(f"{value!r} stands where yes or no should")
+        raise TypeError(f"{value!r} is not a boolean")
     return value
 
 

@@ -94,7 +94,7 @@ def check_requirements(line: BranchLog, proposal: Proposal) -> None:
     for requirement in proposal.requires:
         if isinstance(requirement, HeadIs) and state.head.id != requirement.commit_id:
             raise PreconditionFailedError(
-                f"The branch stands at commit {state.head.id}, not at {requirement.commit_id}.",
+                f"The head of the branch is {state.head.id}, not {requirement.commit_id}.",
                 expected=requirement.commit_id,
                 actual=state.head.id,
             )

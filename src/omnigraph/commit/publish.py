@@ -92,8 +92,8 @@ def _publish(
         else:
             return numbered
     raise ConflictError(
-        f"The branch was published by others {PUBLISH_ATTEMPTS} times in a row.",
-        hint="Try again when fewer writers are at work.",
+        f"Other writers published the branch {PUBLISH_ATTEMPTS} times in a row.",
+        hint="Retry when there are fewer concurrent writers.",
     )
 
 
@@ -128,7 +128,7 @@ def number(line: BranchLog, commits: Sequence[Commit]) -> list[Commit]:
 def _refuse_stale(line: BranchLog, claimed: Claim) -> None:
     if claimed.fence < line.state.fence:
         raise ReadSetChangedError(
-            "Another writer took over the branch while this one was paused; nothing was published.",
+            "Another writer took over the lock during a pause of this one; nothing was published.",
             token=claimed.fence,
             fence=line.state.fence,
         )
@@ -173,5 +173,5 @@ def _judge(error: Exception, attempt: int, commits: Sequence[Commit]) -> None:
 def _unknown(commits: Sequence[Commit]) -> CommitOutcomeUnknownError:
     last = commits[-1].id
     return CommitOutcomeUnknownError(
-        f"The store did not say whether commit {last} was published.", commit_id=last
+        f"The store did not confirm whether commit {last} was published.", commit_id=last
     )

@@ -89,7 +89,7 @@ def sweep(root: GraphRoot, *, lock_timeout_ms: int = 30_000) -> list[Outcome]:
                     outcomes.append(_sweep_one(root, token, current))
         except LockTimeoutError as error:
             # A live writer's own sidecar, or one that it has to see to before its own work.
-            log.warning("the recovery record %s was left to its holder: %s", sidecar.id, error)
+            log.warning("the recovery record %s was left to its owner: %s", sidecar.id, error)
     return outcomes
 
 
@@ -108,10 +108,10 @@ def drift_advice(root: GraphRoot, path: str, branch_id: str) -> OmniGraphError:
             "`omnigraph repair`.",
         )
     if covered:
-        return RecoveryRequiredError(f"{what} An interrupted operation left it behind.")
+        return RecoveryRequiredError(f"{what} It was left by an interrupted operation.")
     return RecoveryRequiredError(
-        f"{what} No operation of ours is on record for it.",
-        hint="Run `omnigraph repair` to see what it is and to decide about it.",
+        f"{what} No recovery record explains it.",
+        hint="Run `omnigraph repair` to inspect it and to publish or discard it.",
     )
 
 
@@ -135,8 +135,8 @@ def _recover(
         raise _stuck(sidecar, decision)
     if decision.outcome is Outcome.ROLLED_BACK and not may_roll_back:
         raise RecoveryRequiredError(
-            f"Operation {sidecar.id} was interrupted half-way and must be rolled back.",
-            hint="Close the graph and open it read-write; that rolls it back.",
+            f"Operation {sidecar.id} was interrupted and must be rolled back.",
+            hint="Close the graph and open it read-write, which rolls the operation back.",
             operation_id=sidecar.id,
         )
     if settled_by is None:
@@ -239,7 +239,7 @@ def _stuck(sidecar: Sidecar, decision: Decision) -> InvariantViolationError:
         for table, status in zip(sidecar.tables, decision.statuses, strict=True)
     )
     return InvariantViolationError(
-        f"Operation {sidecar.id} cannot be recovered by itself ({seen}); its record was kept.",
+        f"Operation {sidecar.id} cannot be recovered automatically ({seen}); its record was kept.",
         hint="Open the graph read-only to look at the data; run `omnigraph repair` to decide.",
         operation_id=sidecar.id,
     )

@@ -53,7 +53,7 @@ class Policy:
         if self.keep is None and self.older_than_s is None:
             raise InvalidArgumentError(
                 "Cleanup needs a policy.",
-                hint="Say how many commits stay readable, or for how long, or both.",
+                hint="Give the number of commits to keep, or their age, or both.",
             )
         if self.keep is not None and self.keep < 1:
             raise InvalidArgumentError("At least the newest commit of a branch must be kept.")

@@ -101,7 +101,7 @@ def refuse_hopeless(root: GraphRoot, losses: Iterable[Loss]) -> None:
     for loss in losses:
         if loss.branch_id == MAIN and loss.kept is None and not was_never_made(root):
             raise StoragePermanentError(
-                f"No state of the graph at {root.uri} is whole: {loss.message}.",
+                f"No state of the graph at {root.uri} is intact: {loss.message}.",
                 hint="Nothing was changed. Restore the graph from a backup.",
                 files=list(loss.files),
             )

@@ -51,7 +51,7 @@ def bring_up_to_date(root: GraphRoot, actor: str, known: int = FORMAT_VERSION) -
     found = _format_of(root, MAIN)
     if found > known:
         raise FormatError(
-            f"The graph has format {found}; this release knows formats up to {known}.",
+            f"The graph has format {found}; this release supports formats up to {known}.",
             found=found,
             known=known,
         )
@@ -75,8 +75,8 @@ def _migrate(root: GraphRoot, branch_id: str, known: int) -> None:
         migration = MIGRATIONS.get(found)
         if migration is None:
             raise FormatError(
-                f"This release cannot bring format {found} up to date.",
-                hint="Open the graph once with an older release that knows this format.",
+                f"This release cannot migrate format {found}.",
+                hint="Open the graph once with an older release that supports this format.",
                 found=found,
                 known=known,
             )

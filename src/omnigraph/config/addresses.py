@@ -109,7 +109,7 @@ def _explicit(config: OperatorConfig, address: Address) -> Scope | None:
     given = [name for name, value in said.items() if value is not None]
     if len(given) > 1:
         raise InvalidArgumentError(
-            f"{' and '.join(given)} name a graph, each for itself.", hint="Keep one of them."
+            f"{' and '.join(given)} both select a graph.", hint="Keep one of them."
         )
     if address.uri is not None:
         return _plain(config, address.uri, address.graph)

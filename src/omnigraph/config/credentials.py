@@ -86,7 +86,7 @@ def _check(server: str, token: str | None) -> None:
     if not server or any(letter in server for letter in "[]\n\r"):
         raise InvalidArgumentError(f"{server!r} is not the name of a server.")
     if token is not None and (not token or any(letter.isspace() for letter in token)):
-        raise InvalidArgumentError("A token is one word, and not an empty one.")
+        raise InvalidArgumentError("A token is one non-empty word.")
 
 
 def _lines() -> list[str]:
@@ -99,7 +99,7 @@ def _lines() -> list[str]:
     if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
         raise DeniedError(
             f"Others can read the credentials in {path} (mode {stat.S_IMODE(mode):o}).",
-            hint=f"Take that away: chmod 600 {path}",
+            hint=f"Restrict its permissions: chmod 600 {path}",
         )
     return text.splitlines()
 

@@ -48,7 +48,7 @@ def draw(
         found.add(row, joined)
     if len(found.names) > MOST_NODES:
         raise LimitExceededError(
-            f"A picture of {len(found.names)} nodes would show nothing.",
+            f"A picture of {len(found.names)} nodes would be unreadable.",
             resource="nodes drawn",
             limit=float(MOST_NODES),
             actual=float(len(found.names)),

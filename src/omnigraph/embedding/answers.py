@@ -22,7 +22,7 @@ def unit_vectors(raw: Any, count: int, dim: int) -> Vectors:
         rows = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise EmbeddingError(
-            "The embedding provider sent vectors that are no lists of numbers."
+            "The embedding provider sent vectors that are not lists of numbers."
         ) from error
     if rows.ndim != 2 or len(rows) != count:
         found = len(rows) if rows.ndim else 0

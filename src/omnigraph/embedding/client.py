@@ -54,7 +54,7 @@ class EmbeddingClient:
             return
         raise EmbeddingError(
             f"The vectors of {property} were made by the model {recorded!r}, and queries would be "
-            f"embedded with {self.model or 'no named model'!r}: their distances mean nothing.",
+            f"embedded with {self.model or 'no named model'!r}: their distances are meaningless.",
             hint="Set OMNIGRAPH_EMBED_MODEL, and its provider, to the recorded model.",
             property=property,
             recorded=recorded,

@@ -30,7 +30,7 @@ class JsonEndpoint:
         self, base_url: str, headers: Mapping[str, str], timeout_ms: int, secret: str
     ) -> None:
         if not base_url.startswith(("https://", "http://")):
-            raise EmbeddingError(f"{base_url!r} is no address of an embedding provider.")
+            raise EmbeddingError(f"{base_url!r} is not an address of an embedding provider.")
         self._base_url = base_url
         self._headers = {"content-type": "application/json", **headers}
         self._timeout_s = timeout_ms / 1000
@@ -58,7 +58,7 @@ class JsonEndpoint:
             return orjson.loads(answer.data)
         except orjson.JSONDecodeError as error:
             raise EmbeddingError(
-                "The embedding provider answered with something else than JSON."
+                "The embedding provider sent a response that is not JSON."
             ) from error
 
     def close(self) -> None:

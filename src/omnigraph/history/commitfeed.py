@@ -65,7 +65,7 @@ def commit_diffs(root: GraphRoot, place: Place, wanted: ChangeFilter) -> Iterato
         raise
     except HistoryReclaimedError as error:
         raise ChangeFeedGapError(
-            f"What commit {place.commit.id} changed is no longer there: {error.message}",
+            f"The data of commit {place.commit.id} was removed: {error.message}",
             commit_id=place.commit.id,
         ) from error
 

@@ -36,7 +36,7 @@ def decoding(what: str, hint: str, **details: Any) -> Iterator[None]:
 def text(value: object) -> str:
     """A text field. Raises what `decoder` knows."""
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} stands where a text should")
+        raise TypeError(f"{value!r} is not a string")
     value.encode()  # half a character would only be found out when a file is named by it
     return value
 
@@ -44,7 +44,7 @@ def text(value: object) -> str:
 def shown(value: object) -> str:
     """A text that only people read: what is not Unicode in it is replaced, and fails nothing."""
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} stands where a text should")
+        raise TypeError(f"{value!r} is not a string")
     return readable(value)
 
 
@@ -66,14 +66,14 @@ def text_or_none(value: object) -> str | None:
 def texts(value: object) -> tuple[str, ...]:
     """A field with a list of texts."""
     if not isinstance(value, list):
-        raise TypeError(f"{value!r} stands where a list should")
+        raise TypeError(f"{value!r} is not a list")
     return tuple(text(item) for item in value)
 
 
 def whole(value: object) -> int:
     """A field with a whole number."""
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) >> 63:
-        raise TypeError(f"{value!r} stands where a whole number should")
+        raise TypeError(f"{value!r} is not an integer")
     return value
 
 

@@ -219,7 +219,7 @@ def decode_tag(data: bytes, where: str) -> Tag:
 def _decoding(where: str) -> AbstractContextManager[None]:
     return decoding(
         f"The reference {where!r}",
-        hint="Restore the object from a backup, or delete it to give up the name.",
+        hint="Restore the object from a backup, or delete it to remove the name.",
     )
 
 

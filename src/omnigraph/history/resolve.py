@@ -93,11 +93,11 @@ def find_commit(root: GraphRoot, prefix: str, branch: str = MAIN) -> tuple[Branc
         return next(iter(found.values()))
     if found:
         some = ", ".join(sorted(found)[:3])
-        raise InvalidArgumentError(f"{prefix} is the beginning of several commits: {some}.")
+        raise InvalidArgumentError(f"{prefix} is a prefix of several commits: {some}.")
     if find_merged(root, read_branch(root, branch).id, prefix):
         raise HistoryReclaimedError(
-            f"Commit {prefix} was merged into {branch!r}; the branch that it was made on is gone.",
-            hint="Look at it with `omnigraph commit show`, or read the merge commit.",
+            f"Commit {prefix} was merged into {branch!r}; the branch of that commit was deleted.",
+            hint="Show it with `omnigraph commit show`, or read the merge commit.",
         )
     _refuse_tag(root, word)
     raise CommitNotFoundError(f"There is no commit {prefix}.", commit=prefix)
@@ -122,7 +122,7 @@ def find_record(root: GraphRoot, prefix: str, branch: str = MAIN) -> Commit:
         if len(found) > 1:
             some = ", ".join(sorted(each.id for each in found)[:3])
             raise InvalidArgumentError(
-                f"{prefix} is the beginning of several commits: {some}."
+                f"{prefix} is a prefix of several commits: {some}."
             ) from None
         return found[0]
 
@@ -138,7 +138,7 @@ def _find_by_time(root: GraphRoot, branch_id: str, timestamp_us: int) -> tuple[B
         commit = find_before(line, newest, timestamp_us)
         if commit is not None:
             return line, commit
-    raise CommitNotFoundError("The graph is younger than the given time.")
+    raise CommitNotFoundError("The graph was created after the given time.")
 
 
 def _at(root: GraphRoot, branch: str, line: BranchLog, sequence: int) -> Snapshot:

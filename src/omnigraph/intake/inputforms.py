@@ -154,16 +154,14 @@ def _is_text(data: str) -> bool:
 
 def _lines(data: str | bytes | bytearray | memoryview, type_name: str | None) -> Lines:
     if type_name is not None:
-        raise InvalidArgumentError(
-            "Envelopes name their types themselves.", hint="Leave out the type."
-        )
+        raise InvalidArgumentError("Envelopes contain their types.", hint="Leave out the type.")
     return Lines(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data))
 
 
 def _required(type_name: str | None) -> str:
     if type_name is None:
         raise InvalidArgumentError(
-            "Rows do not say of which type they are.",
+            "The type of the rows is not given.",
             hint="Name the type: type='Person', or --type Person.",
         )
     return type_name

@@ -82,7 +82,7 @@ def assign_frame(source: Source, catalog: Catalog) -> Assigned:
         return Assigned(SourceFormat.ARROW, table_id=table.id, columns=rule.columns)
     if not isinstance(source.frame, str):
         raise InvalidArgumentError(
-            "Rows do not say of which type they are.", hint="Name the type: type='Person'."
+            "The type of the rows is not given.", hint="Name the type: type='Person'."
         )
     table = find_type(catalog, source.frame.rsplit(".", 1)[-1])
     return Assigned(SourceFormat.ARROW, table_id=table.id)
@@ -92,6 +92,6 @@ def refuse_nothing(size: int, types: Sequence[object]) -> None:
     """An overwrite by nothing has to say of what."""
     if not types and not size:
         raise InvalidArgumentError(
-            "The input is empty and does not say what it should replace.",
-            hint="Name the types that are to be emptied: types=['Person', …].",
+            "The input is empty, and no type to replace is given.",
+            hint="Name the types whose rows are to be deleted: types=['Person', …].",
         )

@@ -127,7 +127,7 @@ def assign(address: str, source: Source, catalog: Catalog) -> Assigned:
     if compression is not None and format_ is not SourceFormat.CSV:
         raise InvalidArgumentError(
             f"{address} is compressed as a whole, which {format_} files cannot be.",
-            hint="Decompress it; such files compress their columns themselves.",
+            hint="Decompress it; this format compresses its columns.",
             file=address,
         )
     rule = _rule_for(address, source.rules)

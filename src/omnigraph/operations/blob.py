@@ -77,8 +77,8 @@ def read_range(
     found = _stat(snapshot, selector, blob)
     if found.kind == "external":
         raise InvalidArgumentError(
-            f"The blob lies outside the graph, at {found.uri}.",
-            hint="Fetch it from there; `blob stat` tells the address.",
+            f"The blob is stored outside the graph, at {found.uri}.",
+            hint="Fetch it from there; `blob stat` shows the address.",
         )
     if offset and offset >= blob.size:
         raise InvalidArgumentError(

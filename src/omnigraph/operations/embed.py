@@ -150,14 +150,14 @@ def meant_tables(catalog: Catalog, options: EmbedOptions) -> list[TableType]:
             if not embedded_properties(table):
                 raise InvalidArgumentError(
                     f"{table.name} has no property with @embed.",
-                    hint='Say in the schema what a vector is made from: @embed("text").',
+                    hint='Declare the source of a vector in the schema: @embed("text").',
                 )
         return tables
     tables = [table for table in catalog.tables() if embedded_properties(table)]
     if not tables:
         raise InvalidArgumentError(
             "No type has a property with @embed.",
-            hint='Say in the schema what a vector is made from: @embed("text").',
+            hint='Declare the source of a vector in the schema: @embed("text").',
         )
     return tables
 
@@ -170,7 +170,7 @@ def _refuse_required(table: TableType, items: Sequence[Property]) -> None:
     for item in items:
         if not item.type.nullable:
             raise InvalidArgumentError(
-                f"{table.name}.{item.name} must have a value, so its vectors cannot be taken away."
+                f"{table.name}.{item.name} must have a value, so its vectors cannot be removed."
             )
 
 

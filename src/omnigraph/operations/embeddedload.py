@@ -89,7 +89,7 @@ def _split_parts(split: Split, catalog: Catalog) -> Iterator[Part]:
 def _frame_parts(source: Source, catalog: Catalog) -> Iterator[Part]:
     if isinstance(source.frame, str):
         raise InvalidArgumentError(
-            f"Only Spark knows the table {source.frame}.", hint="Use engine='spark'."
+            f"The table exists only in Spark: {source.frame}.", hint="Use engine='spark'."
         )
     how = assign_frame(source, catalog)
     table = catalog.table(how.table_id or 0)

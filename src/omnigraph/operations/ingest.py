@@ -190,8 +190,8 @@ def _mode(mode: str) -> Mode:
 def _refuse_no_types(delta: Delta) -> None:
     if not delta:
         raise InvalidArgumentError(
-            "The input is empty and does not say what it should replace.",
-            hint="Name the types that are to be emptied: types=['Person', …].",
+            "The input is empty, and no type to replace is given.",
+            hint="Name the types whose rows are to be deleted: types=['Person', …].",
         )
 
 

@@ -96,7 +96,7 @@ def _look_past_damage(root: GraphRoot) -> tuple[Loss, ...]:
     losses = survey(root).losses
     refuse_hopeless(root, losses)
     if was_never_made(root):
-        raise GraphNotFoundError(f"No graph was found at {root.uri}: its making was interrupted.")
+        raise GraphNotFoundError(f"No graph was found at {root.uri}: its creation was interrupted.")
     for loss in losses:
         if loss.kept is not None and loss.versions:
             root.manifest(loss.branch_id).pin(loss.kept)

@@ -144,12 +144,12 @@ def _check(options: LoadOptions) -> None:
         )
     if options.on_error not in (FAIL, QUARANTINE):
         raise InvalidArgumentError(
-            f"There is no way {options.on_error!r} to treat refused records.",
+            f"There is no way {options.on_error!r} to treat invalid records.",
             hint=f"Use {FAIL} or {QUARANTINE}.",
         )
     if (options.on_error == QUARANTINE) != (options.rejects is not None):
         raise InvalidArgumentError(
-            "Refused records are set aside in a folder that you name.",
+            "Quarantined records need a folder.",
             hint="Give both on_error='quarantine' and rejects='FOLDER', or neither.",
         )
     if options.rejects is not None and output_exists(output_address(options.rejects)):
@@ -218,7 +218,7 @@ class _SparkLoad:
         snapshot = head_snapshot(self._root, options.branch, line)
         if options.if_commit not in (None, snapshot.commit_id):
             raise PreconditionFailedError(
-                f"The branch stands at commit {snapshot.commit_id}, not at {options.if_commit}.",
+                f"The head of the branch is {snapshot.commit_id}, not {options.if_commit}.",
                 expected=options.if_commit,
                 actual=snapshot.commit_id,
             )
@@ -340,7 +340,7 @@ def _repeated(earlier: Commit) -> LoadResult:
 def _embedded(context: Context, sources: Sequence[Source], options: LoadOptions) -> LoadResult:
     if options.on_error != FAIL:
         raise InvalidArgumentError(
-            "The embedded engine does not set records aside.", hint="Use engine='spark'."
+            "The embedded engine does not support quarantine.", hint="Use engine='spark'."
         )
     # The embedded engine; a load on Spark does not need this import.
     from omnigraph.operations.embeddedload import load_here

@@ -170,7 +170,7 @@ def _keep_adjacency(
         line = BranchLog(context.root, read_branch(context.root, branch).id)
         keep_adjacency(head_snapshot(context.root, branch, line), types, tell)
     except OmniGraphError as error:
-        log.warning("neighbour lists were not kept", extra=logs.fields(error=str(error)))
+        log.warning("adjacency lists were not stored", extra=logs.fields(error=str(error)))
 
 
 def plan_optimize(
@@ -357,7 +357,7 @@ def _refuse_pending(run: _Run) -> None:
         waiting = [each for each in journal.pending(run.root) if each.branch_id == run.branch_id]
     if waiting:
         raise RecoveryRequiredError(
-            f"Operation {waiting[0].id} was interrupted and waits for recovery.",
+            f"Operation {waiting[0].id} was interrupted and must be recovered.",
             hint="Open the graph read-write, or run `omnigraph recovery run`; then optimize.",
             operation_id=waiting[0].id,
         )

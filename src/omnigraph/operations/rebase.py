@@ -49,7 +49,9 @@ def rebase(
     """Put the branch's own commits on top of `onto`."""
     root = context.writable().root
     if branch == MAIN:
-        raise InvalidArgumentError("The branch main cannot be rebased; others begin on it.")
+        raise InvalidArgumentError(
+            "The branch main cannot be rebased, because other branches start from it."
+        )
     if branch == onto:
         raise InvalidArgumentError("A branch cannot be rebased onto itself.")
     old, ground = read_branch(root, branch), BranchLog(root, read_branch(root, onto).id)

@@ -76,7 +76,7 @@ def repair(
 ) -> Repair:
     """Look at uncovered drift, and with `confirm` do something about it."""
     if force and discard:
-        raise InvalidArgumentError("Drift is either published (force) or put back (discard).")
+        raise InvalidArgumentError("Drift is either published (force) or discarded (discard).")
 
     def choose(drift: Drift) -> Remedy:
         if drift.verdict is Verdict.MAINTENANCE or force:

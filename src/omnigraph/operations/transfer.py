@@ -62,7 +62,7 @@ def import_graph(
                 f"There is neither a graph nor an export at {source}.", hint="Check the address."
             )
         raise InvalidArgumentError(
-            "An export does not tell its schema.", hint="Give the schema of the export as well."
+            "An export does not contain its schema.", hint="Give the schema of the export as well."
         )
     return _filled(uri, source, schema, actor, format, engine, file)
 
@@ -99,7 +99,7 @@ def _from_graph(
 
 @contextmanager
 def _readable(source: str) -> Iterator[Context]:
-    """The graph, opened read-only; one of an older format as a copy that was brought up to date."""
+    """The graph, opened read-only; for an older format, a migrated copy."""
     try:
         context = open_graph(source, read_only=True)
     except FormatError as error:

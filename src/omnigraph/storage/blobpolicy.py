@@ -75,7 +75,7 @@ NOWHERE = AllowList()
 
 def _place(address: str) -> _Place:
     if any(character in _AMBIGUOUS or character < " " for character in address):
-        raise ValueError("it has characters that not everybody reads alike")
+        raise ValueError("it has characters that programs interpret differently")
     found = urlsplit(address)
     if found.scheme not in _SCHEMES:
         raise ValueError(f"only {' and '.join(_SCHEMES)} addresses are supported")

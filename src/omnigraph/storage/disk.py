@@ -194,7 +194,7 @@ class DiskBackend:
             for stripe in stripes:
                 lock = FileLock(f"{self._root}/{LOCKS}/objects-{stripe:02x}.lock")
                 if not lock.acquire(_LOCK_TIMEOUT_S):
-                    raise StorageTransientError(f"The lock file {lock.path!r} stayed taken.")
+                    raise StorageTransientError(f"The lock file {lock.path!r} was not released.")
                 stack.callback(lock.release)
             yield
 

@@ -145,7 +145,7 @@ def _refuse_failed(device: int, folder: str) -> None:
     if why is not None:
         raise DurabilityError(
             f"An earlier write to the file system of {folder} could not be forced to the medium "
-            f"({why}); until this program is started again nothing on it counts as durable.",
+            f"({why}); until the program is restarted, no write to it counts as durable.",
             path=folder,
         )
 
@@ -153,7 +153,7 @@ def _refuse_failed(device: int, folder: str) -> None:
 def _failed(device: int, folder: str, error: OSError) -> DurabilityError:
     _broken[device] = error.strerror or str(error)
     return DurabilityError(
-        f"The file system of {folder} did not take what was written: {_broken[device]}.",
+        f"The file system of {folder} could not store the written data: {_broken[device]}.",
         path=folder,
         errno=error.errno,
     )

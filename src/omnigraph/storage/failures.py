@@ -147,7 +147,7 @@ def classify(error: Exception, action: str, path: str) -> Exception:
         return _exhausted(error, action, path)
     if is_commit_conflict(error):
         return ConflictError(
-            f"Could not {action} {path!r}: another writer was faster.",
+            f"Could not {action} {path!r}: a concurrent write succeeded first.",
             retryable=is_retryable(error),
             cause=one_line(error),
         )
@@ -172,7 +172,7 @@ def _exhausted(error: BaseException, action: str, path: str) -> OmniGraphError:
         f"Could not {action} {path!r}: there is not enough memory ({one_line(error)}).",
         path=path,
         action=action,
-        hint="Allow the process more memory, and check whether the write happened.",
+        hint="Give the process more memory, and check whether the write happened.",
     )
 
 

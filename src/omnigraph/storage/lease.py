@@ -225,7 +225,7 @@ def _require_conditions(store: ObjectStore, path: str) -> None:
             continue
         raise StorageConfigurationError(
             f"The store of {store.location} ignores conditional writes.",
-            hint="Use one that keeps If-None-Match and If-Match; without them commits can be lost.",
+            hint="Use a store that supports If-None-Match and If-Match, or commits can be lost.",
         )
     _keeping_conditions.add(bucket)
 

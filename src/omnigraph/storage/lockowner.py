@@ -86,7 +86,7 @@ class LockToken:
 
     def _fenced(self, reason: str) -> ConflictError:
         return ConflictError(
-            f"The writer lock {self.name!r} is not ours any more: {reason}.",
+            f"The writer lock {self.name!r} is no longer held by this process: {reason}.",
             hint="Nothing was published; read the branch again and repeat the write.",
             lock=self.name,
             token=self.token,

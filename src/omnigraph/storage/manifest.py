@@ -311,20 +311,22 @@ def _format_of(dataset: Any) -> int:
     try:
         return int(written)
     except ValueError as error:
-        raise FormatError(f"The graph has the format {written!r}, which is none.") from error
+        raise FormatError(
+            f"The graph has the format {written!r}, which is not a number."
+        ) from error
 
 
 def _refuse_other_format(found: int) -> None:
     if found > FORMAT_VERSION:
         raise FormatError(
-            f"The graph has format {found}; this release knows formats up to {FORMAT_VERSION}.",
+            f"The graph has format {found}; this release supports formats up to {FORMAT_VERSION}.",
             found=found,
             known=FORMAT_VERSION,
         )
     if found < FORMAT_VERSION:
         raise FormatError(
             f"The graph has the old format {found}; this release reads format {FORMAT_VERSION}.",
-            hint="Open it read-write once; that brings it up to date.",
+            hint="Open it read-write once, which migrates it.",
             found=found,
             known=FORMAT_VERSION,
         )
@@ -344,7 +346,7 @@ def _overwrite(
     operation = lance.LanceOperation.Overwrite(schema, fragments)
     published = lance.LanceDataset.commit(dataset, operation, read_version=version, max_retries=0)
     if published.version != version + 1:
-        raise ConflictError("The manifest moved while it was being published.")
+        raise ConflictError("The manifest changed while it was being published.")
     return published
 
 

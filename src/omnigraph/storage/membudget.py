@@ -51,7 +51,7 @@ class _Bound:
                 resource="memory_bytes",
                 limit=float(self._limit),
                 actual=float(held),
-                hint="Bring the changes over in parts, or do it on a machine with more memory.",
+                hint="Merge the changes in parts, or use a machine with more memory.",
             )
 
 

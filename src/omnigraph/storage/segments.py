@@ -92,7 +92,9 @@ def _segments(payload: str) -> tuple[Segment, ...]:
     try:
         return tuple(Segment(*item) for item in json.loads(payload))
     except (ValueError, TypeError, RecursionError) as error:
-        raise InvariantViolationError("The manifest's directory makes no sense.") from error
+        raise InvariantViolationError(
+            "The segment directory of the manifest is invalid."
+        ) from error
 
 
 def to_table(rows: Sequence[ManifestRow]) -> pa.Table:

@@ -34,7 +34,7 @@ def version_read(dataset: Any, action: str, path: str) -> Iterator[None]:
 
 def reclaimed(path: str, version: int) -> HistoryReclaimedError:
     return HistoryReclaimedError(
-        f"Version {version} of table {path!r} is no longer there.", table=path, version=version
+        f"Version {version} of table {path!r} was removed.", table=path, version=version
     )
 
 

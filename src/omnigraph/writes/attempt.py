@@ -325,7 +325,7 @@ def _touched(delta: Delta) -> int:
 def _check_head(snapshot: Snapshot, conditions: Conditions) -> None:
     if conditions.if_commit not in (None, snapshot.commit_id):
         raise PreconditionFailedError(
-            f"The branch stands at commit {snapshot.commit_id}, not at {conditions.if_commit}.",
+            f"The head of the branch is {snapshot.commit_id}, not {conditions.if_commit}.",
             expected=conditions.if_commit,
             actual=snapshot.commit_id,
         )

@@ -149,7 +149,7 @@ class _Queue:
 
 
 def _interrupted() -> CommitOutcomeUnknownError:
-    return CommitOutcomeUnknownError("The thread that wrote on behalf of this one was interrupted.")
+    return CommitOutcomeUnknownError("The leader of the group commit was interrupted.")
 
 
 # Handles that reach one graph share its queues; but not those that may refer to other places: a

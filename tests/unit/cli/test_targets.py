@@ -151,7 +151,7 @@ def test_aliases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, code, said in (
         (["who", "a", "b"], 2, "takes 1 arguments"),
         (["far"], 1, "this version has no servers"),
-        (["lost"], 2, "in which file"),
+        (["lost"], 2, "no file"),
         (["zebra"], 3, "no alias 'zebra'"),
     ):
         assert main.run(["alias", *words]) == code

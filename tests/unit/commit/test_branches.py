@@ -208,7 +208,9 @@ def test_children_prevent_a_deletion_unless_told(root: GraphRoot) -> None:
     branch(root, "p")
     write(root, {"A": {"x": 2}}, branch="p")
     branch(root, "c", "p")
-    with pytest.raises(ConflictError, match="'p' has branches that began on it: c") as caught:
+    with pytest.raises(
+        ConflictError, match="'p' has branches that were created from it: c"
+    ) as caught:
         delete_branch(root, "p", ACTOR)
     assert not caught.value.retryable
     delete_branch(root, "p", ACTOR, with_children=True)

@@ -413,7 +413,7 @@ def test_a_failure_half_way_says_that_it_will_be_rolled_back(root: GraphRoot) ->
     failing = faults.Raise(StorageTransientError)
     with (
         faults.armed("commit.after_table", failing),
-        pytest.raises(RecoveryRequiredError, match="half-way; nothing of it is visible"),
+        pytest.raises(RecoveryRequiredError, match="none of its changes is visible"),
     ):
         write(root, {"A": {"x": 2}, "B": {"y": 2}})
     assert rows(root) == {"A": {"x": 1}, "B": {"y": 1}}

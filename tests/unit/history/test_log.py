@@ -121,7 +121,7 @@ def test_what_is_not_there_is_said_so(old: GraphRoot) -> None:
         resolve(old, Target(commit="01ZZZZZZ"))
     with pytest.raises(InvalidArgumentError, match="at least 4"):
         resolve(old, Target(commit="01"))
-    with pytest.raises(InvalidArgumentError, match="beginning of several"):
+    with pytest.raises(InvalidArgumentError, match="prefix of several"):
         resolve(old, Target(commit=first.id[:4]))
     with pytest.raises(InvalidArgumentError, match="not by several"):
         resolve(old, Target(commit=first.id, version=1))

@@ -184,7 +184,7 @@ def test_an_empty_input_replaces_too(graph):
     head = graph.snapshot().commit_id
     assert graph.ingest(b"", "overwrite", types=["Note"]).commit is None
     assert graph.snapshot().commit_id == head
-    with pytest.raises(InvalidArgumentError, match="does not say what"):
+    with pytest.raises(InvalidArgumentError, match="no type to replace"):
         graph.ingest(b"", "overwrite")
 
 

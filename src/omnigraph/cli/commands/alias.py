@@ -71,12 +71,12 @@ def _find(name: str) -> Alias:
 def _file_of(name: str, found: Alias) -> Path:
     if found.server is not None:
         raise EngineUnavailableError(
-            f"The alias {name} asks the server {found.server}; this version has no servers.",
+            f"The alias {name} uses the server {found.server}; this version has no servers.",
             hint="Give it a store and a file: aliases.<name>.store and aliases.<name>.file.",
         )
     if found.file is None:
         raise InvalidArgumentError(
-            f"The alias {name} does not say in which file its query is.",
+            f"The alias {name} has no file for its query.",
             hint=f"Set aliases.{name}.file in {operator().path}.",
         )
     path = Path(found.file).expanduser()

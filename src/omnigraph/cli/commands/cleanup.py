@@ -65,7 +65,7 @@ def cleanup(
     verb = "removed" if done.executed else "would remove"
     echo(f"{verb} {done.versions} versions, {done.bytes} bytes")
     if not done.executed:
-        note("run it with --confirm to do so")
+        note("run it with --confirm to execute")
 
 
 def parse_age(text: str) -> timedelta:

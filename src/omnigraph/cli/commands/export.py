@@ -74,6 +74,6 @@ def export(
 def _require_lines(format: str | None, engine: str) -> None:
     if format not in (None, "jsonl") or engine != "embedded":
         raise InvalidArgumentError(
-            "Standard output takes JSONL from the embedded engine alone.",
+            "Standard output supports only JSONL from the embedded engine.",
             hint="Name a folder: --to PLACE.",
         )

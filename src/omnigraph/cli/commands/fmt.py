@@ -61,7 +61,7 @@ def _pass_on(text: str, language: Language, *, check: bool) -> None:
     if not check:
         echo(formatted, nl=False)
     elif formatted != text:
-        echo("what came from standard input is not in style")
+        echo("standard input is not formatted")
         raise typer.Exit(1)
 
 

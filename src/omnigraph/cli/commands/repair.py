@@ -43,7 +43,10 @@ def repair(
     else:
         _tell(done)
     if confirm and done.refused:
-        echo("some tables were left: publish (--force) or put back (--discard)", err=True)
+        echo(
+            "some tables were not changed: publish (--force) or discard (--discard) their changes",
+            err=True,
+        )
         raise typer.Exit(1)
 
 
@@ -66,4 +69,4 @@ def _tell(done: Repair) -> None:
     if done.commit:
         echo(f"commit {done.commit.id}")
     elif not done.executed and (done.items or done.strays or done.losses):
-        note("run it with --confirm to do so")
+        note("run it with --confirm to execute")

@@ -138,9 +138,9 @@ def _settle(future: Future[T], work: Callable[[], T]) -> None:
 
 def _exceeded(what: str, resource: str, limit: float, actual: float) -> LimitExceededError:
     return LimitExceededError(
-        f"The query reached its bound on {what}: {limit:g}.",
+        f"The query exceeded its limit on {what}: {limit:g}.",
         resource=resource,
         limit=float(limit),
         actual=float(actual),
-        hint="Narrow the match or add a limit, or allow the query more.",
+        hint="Narrow the match, add a limit, or raise the limits of the query.",
     )

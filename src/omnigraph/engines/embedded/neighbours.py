@@ -202,7 +202,7 @@ class Leg:
             return Endpoints(np.empty(0, np.int32), np.empty(0, np.int32))
         if resident.rows > _MOST_EDGES:
             raise LimitExceededError(
-                f"The edge type {self.edge.name} has more edges than one machine numbers.",
+                f"The edge type {self.edge.name} has more edges than the embedded engine supports.",
                 resource="edges",
                 limit=_MOST_EDGES,
                 actual=resident.rows,

@@ -229,7 +229,7 @@ def check_product(left: Array, right: Array) -> None:
     largest = int(left.max()) * int(right.max()) * max(len(left), 1)
     if largest > _LARGEST and float(np.dot(left.astype(float), right.astype(float))) > _LARGEST:
         raise LimitExceededError(
-            "The number of matches is beyond what 64 bits can count.",
+            "The number of matches exceeds 64 bits.",
             resource="matches",
             limit=_LARGEST,
         )

@@ -144,7 +144,7 @@ class _Nameless:
         self.given = given
 
     def _nothing(self, what: object) -> Any:
-        raise InvariantViolationError(f"A constant speaks of {what}.")
+        raise InvariantViolationError(f"A constant contains {what}.")
 
     property_of = object_of = absent = value_of = score_of = matches = _nothing
 
@@ -190,7 +190,7 @@ def _value(expr: ir.ValueRef, rows: Rows) -> Values:
 def _score(expr: ir.Score, rows: Rows) -> Values:
     found = rows.score_of(expr)
     if found is None:
-        raise InvariantViolationError("A score was asked for that no search has computed.")
+        raise InvariantViolationError("A score was requested that no search has computed.")
     return found
 
 
@@ -266,7 +266,7 @@ def _text_match(expr: ir.TextMatch, rows: Rows) -> Values:
 
 
 def _aggregate(expr: ir.Aggregate, rows: Rows) -> Values:
-    raise InvariantViolationError("An aggregate was asked for outside of its group.")
+    raise InvariantViolationError("An aggregate was requested outside its group.")
 
 
 _EVALUATORS: dict[type[Any], Callable[[Any, Rows], Values]] = {

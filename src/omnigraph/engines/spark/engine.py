@@ -99,10 +99,10 @@ def _batches(
             returned += batch.num_rows
             if most is not None and returned > most:
                 raise LimitExceededError(
-                    f"The query reached its bound on rows returned: {most:g}.",
+                    f"The query exceeded its limit on rows returned: {most:g}.",
                     resource="rows_returned",
                     limit=float(most),
                     actual=float(returned),
-                    hint="Narrow the match or add a limit, or allow the query more.",
+                    hint="Narrow the match, add a limit, or raise the limits of the query.",
                 )
             yield batch

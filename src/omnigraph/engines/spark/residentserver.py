@@ -230,7 +230,7 @@ def _await(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
     how = "ended" if process.poll() is not None else f"did not answer within {_READY_S:.0f} s"
     raise EngineUnavailableError(
         f"The resident session did not start: its server {how}.",
-        hint=f"Spark's own words are in {log}.",
+        hint=f"The output of Spark is in {log}.",
         log=said,
     )
 

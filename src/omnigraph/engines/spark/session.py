@@ -262,7 +262,7 @@ def _not_started(settings: SparkSettings, error: Exception) -> EngineUnavailable
         )
     return EngineUnavailableError(
         f"Spark did not start on {settings.shown}: {str(error).splitlines()[0]}",
-        hint="Set OMNIGRAPH_SPARK_LOG=true to see what Spark says; or use --engine embedded.",
+        hint="Set OMNIGRAPH_SPARK_LOG=true to see the log of Spark; or use --engine embedded.",
         log=said,
     )
 

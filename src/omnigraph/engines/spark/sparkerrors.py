@@ -52,13 +52,13 @@ def translate(error: Exception, what: str) -> OmniGraphError:
         return CancelledError(f"The Spark job to {what} was cancelled.")
     if isinstance(error, rpc_errors()):
         return EngineUnavailableError(
-            f"The Spark session went away during the job to {what}.",
+            f"The Spark session ended during the job to {what}.",
             hint="Nothing was committed. See `omnigraph spark status`, and try again.",
             log=text[-4000:],
         )
     return EngineUnavailableError(
         f"The Spark job to {what} failed: {_shortest(text)}",
-        hint="Nothing was committed. Set OMNIGRAPH_SPARK_LOG=true to see what Spark says.",
+        hint="Nothing was committed. Set OMNIGRAPH_SPARK_LOG=true to see the log of Spark.",
         log=text[-4000:],
     )
 

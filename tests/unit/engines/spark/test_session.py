@@ -52,7 +52,7 @@ def test_an_endpoint_that_goes_away_is_said_clearly() -> None:
 
     from omnigraph.engines.spark.sparkerrors import translated
 
-    said = "went away during the job to count"
+    said = "ended during the job to count"
     with pytest.raises(EngineUnavailableError, match=said), translated("count"):
         raise grpc.RpcError("StatusCode.UNAVAILABLE")
 

@@ -196,8 +196,8 @@ def _help(session: Session, _: str) -> None:
     width = max(len(command.usage) for command in COMMANDS.values())
     for command in COMMANDS.values():
         echo(f"\\{command.usage:<{width}}  {command.help}")
-    echo("Queries run at once: match { … } return { … }, insert …, or query name() { … }.")
-    echo("A remembered query is run as: name n=3. Enter ends a statement whose braces are closed.")
+    echo("Type a query to run it: match { … } return { … }, insert …, or query name() { … }.")
+    echo("Run a stored query with: name n=3. Enter ends a statement whose braces are closed.")
 
 
 COMMANDS: dict[str, Command] = {

@@ -150,7 +150,7 @@ class Session:
         from omnigraph.cli.writereport import print_write
 
         if self.read_only:
-            raise DeniedError("This shell only reads.", hint="Start it without --read-only.")
+            raise DeniedError("This shell is read-only.", hint="Start it without --read-only.")
         writer = self._open_to_write(self.graph.branch_name)
         print_write(writer.mutate(text, name, params), as_json=False)
 

@@ -56,11 +56,11 @@ class Clock:
         seconds, used = self._options.limits.seconds, time.monotonic() - self._began
         if seconds is not None and used > seconds:
             raise LimitExceededError(
-                f"The query reached its bound on time: {seconds:g}.",
+                f"The query exceeded its limit on time: {seconds:g}.",
                 resource="seconds",
                 limit=float(seconds),
                 actual=used,
-                hint="Narrow the match or add a limit, or allow the query more.",
+                hint="Narrow the match, add a limit, or raise the limits of the query.",
             )
 
 
@@ -101,7 +101,7 @@ def _told() -> Iterator[None]:
             raise
         # Our own arithmetic runs in tasks and gives null; what Spark multiplies are weights.
         raise LimitExceededError(
-            "The number of matches is beyond what 64 bits can count.",
+            "The number of matches exceeds 64 bits.",
             resource="matches",
             limit=_LARGEST,
         ) from error
