@@ -45,7 +45,7 @@ def test_standard_input(
     assert main.run(["fmt", "-"]) == 2
     monkeypatch.setattr("sys.stdin", io.StringIO(UGLY))
     assert main.run(["fmt", "-", "--language", "gq", "--check"]) == 1
-    assert "not in style" in capsys.readouterr().out
+    assert "not formatted" in capsys.readouterr().out
     monkeypatch.setattr("sys.stdin", io.StringIO(PRETTY))
     assert main.run(["fmt", "-", "--language", "gq", "--check"]) == 0
     assert capsys.readouterr().out == ""
