@@ -4,9 +4,9 @@
     result = await graph.query("query q() { match { $p: Person } return { $p.name } }")
     async for commit in graph.commits(): ...
 
-The work is done in threads of its own, so that the event loop stays free. Cancelling a task stops a
-query at its next step and a write before its commit begins, and returns only when the work has
-ended: nothing goes on unseen. A write that was being made visible is done in spite of it.
+The work runs in separate threads and does not block the event loop. Cancelling a task stops a query
+at its next step and a write before its commit begins, and returns only when the work has ended. A
+write whose publish has begun is completed nevertheless.
 
 Guarantees: the methods of `Graph`, with the same arguments and results; rows of a query are read
 before it returns, so that using them does not block.
@@ -158,7 +158,7 @@ def _cancellable(arguments: Any) -> Cancellation:
 
 
 class AsyncGraph:
-    """A graph seen from one of its branches; `sync` is the same without asyncio."""
+    """One branch of a graph; `sync` is the same object without asyncio."""
 
     def __init__(self, sync: Graph) -> None:
         self.sync = sync
@@ -191,7 +191,7 @@ class AsyncGraph:
         return self.sync.branch_name
 
     def on(self, branch: str) -> AsyncGraph:
-        """The same graph, seen from another branch."""
+        """The same graph on another branch."""
         return AsyncGraph(self.sync.on(branch))
 
     def acting_as(self, actor: str | Principal) -> AsyncGraph:

@@ -1,4 +1,4 @@
-"""Queries from Python values: the names that people import.
+"""Query builder: queries from Python values.
 
     from omnigraph.builder import fn, node, query, var, walk
 

@@ -61,7 +61,7 @@ if TYPE_CHECKING:  # what only some calls need is loaded by those calls
 @reports_exhaustion
 @checked
 class Graph:
-    """A graph at an address, seen from one of its branches."""
+    """One branch of the graph at an address."""
 
     def __init__(self, context: Context, branch: str = MAIN) -> None:
         self._context = context
@@ -96,7 +96,7 @@ class Graph:
         return self._context.principal
 
     def on(self, branch: str) -> Graph:
-        """The same graph, seen from another branch."""
+        """The same graph on another branch."""
         return Graph(self._context, branch)
 
     def acting_as(self, actor: str | Principal) -> Graph:
@@ -105,30 +105,30 @@ class Graph:
 
     @property
     def durability(self) -> str:
-        """What a write promises when it returns: `power` or `process`."""
+        """The durability of acknowledged writes: `power` or `process`."""
         return str(self._context.root.durability)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What opening found to be damaged, and what each branch lost by it; normally nothing."""
+        """The damage found by opening, and the commits lost on each branch; normally empty."""
         return self._context.losses
 
     def with_durability(self, durability: str) -> Graph:
-        """The same graph; `power`: what is acknowledged survives a power cut; `process`: it
-        survives the end of the process alone."""
+        """The same graph with another durability. `power`: acknowledged commits survive a power
+        failure; `process`: they survive only the end of the process."""
         return Graph(self._context.with_durability(durability), self.branch_name)
 
     def set_durability(self, durability: str) -> None:
-        """Keep it in the graph, for everybody who opens it from now on. This handle stays as it
-        is."""
+        """Store the default durability in the graph, for later opens. This handle does not
+        change."""
         lifecycle.set_durability(self._context, durability)
 
     def refresh(self) -> None:
-        """Finish what an interrupted writer left on this branch, if that goes forward."""
+        """Complete interrupted writes on this branch that can be rolled forward."""
         lifecycle.refresh(self._context, self.branch_name)
 
     def recover(self) -> None:
-        """Finish or undo what interrupted writers left, on every branch; opening did it already."""
+        """Complete or roll back interrupted writes on all branches, as opening does."""
         lifecycle.recover(self._context)
 
     def query(
@@ -145,8 +145,8 @@ class Graph:
         options: Options | None = None,
         spark: SparkSettings | None = None,
     ) -> Result:
-        """Run a read query, against the branch's head or an older state of it; in this process, or
-        with the engine `spark` on Spark."""
+        """Run a read query on the head of the branch or on an older state, in this process or, with
+        the engine `spark`, on Spark."""
         from omnigraph.operations import query as asking
 
         question = asking.Question(str(text), name, params or {})
@@ -170,7 +170,8 @@ class Graph:
         options: Options | None = None,
         spark: SparkSettings | None = None,
     ) -> Explanation:
-        """How a read query would be answered; with `run` it is, and what each step did is shown."""
+        """The plan of a read query; with `run`, also execute it and show rows and time of each
+        step."""
         from omnigraph.operations import explain as explaining
         from omnigraph.operations import query as asking
 
@@ -197,7 +198,8 @@ class Graph:
         idempotency_key: str | None = None,
         durability: str | None = None,
     ) -> WriteResult:
-        """Run a mutation as one commit. `if_commit`: only while the branch stands there."""
+        """Run a mutation as one commit. `if_commit`: fail unless the head of the branch is this
+        commit."""
         from omnigraph.operations import mutate as changing
 
         return changing.mutate(
@@ -228,7 +230,7 @@ class Graph:
 
         `data` is a path or bytes of JSONL envelopes, envelopes as dicts, or rows of one `type`: an
         Arrow table, a pandas or polars frame, dicts. `mode` is append, merge or overwrite.
-        `edge_key` names what tells edges without an id apart, such as `("src", "dst")`.
+        `edge_key` lists the properties that identify edges without an id, such as `("src", "dst")`.
         """
         from omnigraph.operations import ingest as ingesting
 
@@ -270,7 +272,7 @@ class Graph:
 
         `source` is an address, a pattern, a folder, `table:NAME` or a list of those; or a Spark
         DataFrame, an Arrow table or a frame of one `type`; or a dict of frames by type. `edge_key`
-        names what tells edges without an id apart, such as `("src", "dst")`.
+        lists the properties that identify edges without an id, such as `("src", "dst")`.
         """
         from omnigraph.operations import load as loading
 
@@ -310,10 +312,10 @@ class Graph:
         spark: SparkSettings | None = None,
         progress: Callable[[ProgressEvent], None] | None = None,
     ) -> EmbedResult:
-        """Make the vectors of `@embed` properties that are missing or older than their texts, in
+        """Compute the vectors of `@embed` properties that are missing or older than their texts, in
         one commit; with `everything`, recompute all of them; with `clean`, remove them.
 
-        `select` narrows rows down: `Type:property=value`.
+        `select` restricts the rows: `Type:property=value`.
         """
         from omnigraph.operations import embed as embedding
 
@@ -338,7 +340,7 @@ class Graph:
         everything: bool = False,
         clean: bool = False,
     ) -> dict[str, int]:
-        """How many rows of each type `embed` would change. Changes nothing."""
+        """The number of rows of each type that `embed` would change. Changes nothing."""
         from omnigraph.operations import embed as embedding
 
         options = embedding.EmbedOptions(
@@ -361,7 +363,7 @@ class Graph:
         spark: SparkSettings | None = None,
         progress: Callable[[ProgressEvent], None] | None = None,
     ) -> ExportResult:
-        """Write the branch's head, or an older state, to a file or a folder."""
+        """Export the head of the branch, or an older state, to a file or a folder."""
         from omnigraph.operations import export as exporting
 
         options = exporting.ExportOptions(format, tuple(types), engine, overwrite, spark, progress)
@@ -393,7 +395,7 @@ class Graph:
         *,
         message: str = "",
     ) -> LoadResult:
-        """Run a graph algorithm on the branch and keep its result as a property, in one commit."""
+        """Run a graph algorithm and store its result as a property, in one commit."""
         from omnigraph.operations import algorithm as algorithms
 
         chosen = options or algorithms.DEFAULTS
@@ -416,7 +418,7 @@ class Graph:
         at: datetime | None = None,
         tag: str | None = None,
     ) -> Iterator[bytes]:
-        """The same as JSONL, piece by piece."""
+        """An export as JSONL, in chunks of bytes."""
         from omnigraph.operations import export as exporting
 
         target = self._target(commit, version, at, tag)
@@ -430,13 +432,13 @@ class Graph:
         at: datetime | None = None,
         tag: str | None = None,
     ) -> Snapshot:
-        """The exact state that a query would read."""
+        """The snapshot that a query would read."""
         from omnigraph.operations import inspection
 
         return inspection.snapshot(self._context, self._target(commit, version, at, tag))
 
     def schema(self) -> SchemaText:
-        """The branch's schema as `.pg` text; in a notebook it shows itself as tables."""
+        """The schema of the branch as `.pg` text; a notebook displays it as tables."""
         from omnigraph.model.schematext import SchemaText
         from omnigraph.operations import inspection
 
@@ -447,7 +449,7 @@ class Graph:
     def plan_schema(
         self, source: str, *, allow_data_loss: bool = False, file: str | None = None
     ) -> SchemaPlan:
-        """What applying this schema would do. Changes nothing."""
+        """The steps of applying this schema. Changes nothing."""
         from omnigraph.operations import migrate
 
         return migrate.plan_schema(
@@ -464,8 +466,8 @@ class Graph:
         engine: str | None = None,
         spark: SparkSettings | None = None,
     ) -> SchemaChange:
-        """Make this the branch's schema, with all that its data needs, in one commit. Rows that
-        must be written are by the engine that is named, or on Spark where there are millions."""
+        """Apply a schema to the branch and its data, in one commit. `engine` selects where rows are
+        written; by default on Spark if there are millions."""
         from omnigraph.operations import migrate
 
         return migrate.apply_schema(
@@ -480,25 +482,25 @@ class Graph:
         )
 
     def commits(self, filter: inspection.CommitFilter | None = None) -> Iterator[Commit]:
-        """The commits that the branch is built on, newest first."""
+        """The commits of the branch, newest first."""
         from omnigraph.operations import inspection
 
         return inspection.commits(self._context, self.branch_name, filter)
 
     def commit(self, prefix: str) -> Commit:
-        """One commit, by its id or a unique beginning of it."""
+        """One commit, by its id or a unique prefix of it."""
         from omnigraph.operations import inspection
 
         return inspection.commit(self._context, prefix, self.branch_name)
 
     def commit_graph(self, limit: int = 50) -> CommitGraph:
-        """The newest commits of all branches and how they hang together; a picture in notebooks."""
+        """The graph of the newest commits of all branches; a notebook displays it as a picture."""
         from omnigraph.operations import inspection
 
         return inspection.commit_graph(self._context, limit)
 
     def branches(self) -> list[BranchInfo]:
-        """Every branch with its head, and how far it is ahead and behind of its parent."""
+        """Every branch with its head, and the commits it is ahead of and behind its parent."""
         from omnigraph.operations import branch as branching
 
         return branching.all_branches(self._context)
@@ -507,10 +509,10 @@ class Graph:
     def branch(
         self, name: str | None = None, *, merge: bool = True, message: str = ""
     ) -> Iterator[Graph]:
-        """A branch for the length of a `with` block, begun here.
+        """A temporary branch for a `with` block, created at the head of this branch.
 
         At the end it is merged into this branch and deleted; with `merge=False`, or if the block
-        fails, it is only deleted. A merge that meets a conflict raises and keeps the branch.
+        fails, it is only deleted. If the merge has a conflict, it raises and keeps the branch.
         """
         from omnigraph.operations.tempbranch import scratch
 
@@ -527,7 +529,7 @@ class Graph:
         at: datetime | None = None,
         tag: str | None = None,
     ) -> Graph:
-        """Begin a branch here, or at an older state; returns the graph seen from it."""
+        """Create a branch at the head, or at an older state; returns the graph on it."""
         from omnigraph.operations import branch as branching
 
         branching.create_branch(self._context, name, self._target(commit, version, at, tag))
@@ -558,10 +560,10 @@ class Graph:
     ) -> MergeResult:
         """Merge another branch into this one, as one commit.
 
-        `strategy` (ours or theirs) decides conflicts, `strategies` does so by type name;
+        `strategy` (ours or theirs) resolves conflicts, `strategies` does so by type name;
         `resolutions` is the text of an edited conflicts file. Without them a conflict raises
-        MergeConflictError and nothing is written. `engine` says where tables are compared, embedded
-        or spark; otherwise their size does.
+        MergeConflictError and nothing is written. `engine` (embedded or spark) selects where tables
+        are compared; the default depends on their size.
         """
         from omnigraph.operations import merge as merging
 
@@ -588,7 +590,7 @@ class Graph:
         engine: str | None = None,
         spark: SparkSettings | None = None,
     ) -> MergePreview:
-        """What merging another branch would change, and every conflict. Writes nothing."""
+        """The changes and conflicts of a merge. Writes nothing."""
         from omnigraph.operations import merge as merging
 
         options = merging.options(
@@ -606,8 +608,8 @@ class Graph:
         resolutions: str | None = None,
         message: str = "",
     ) -> Commit | None:
-        """Undo what a commit of this branch did, as a new commit; None if there is nothing to.
-        Conflicts with what came later are decided as in `merge`."""
+        """Undo a commit of this branch with a new commit; None if there is nothing to undo.
+        Conflicts with later commits are resolved as in `merge`."""
         from omnigraph.operations import merge as merging
         from omnigraph.operations import revert as reverting
 
@@ -624,8 +626,8 @@ class Graph:
         resolutions: str | None = None,
         message: str = "",
     ) -> Commit | None:
-        """Do here what a commit of another branch did there; None if it is done already.
-        Conflicts are decided as in `merge`."""
+        """Apply the changes of a commit of another branch; None if the branch has them already.
+        Conflicts are resolved as in `merge`."""
         from omnigraph.operations import merge as merging
         from omnigraph.operations import revert as reverting
 
@@ -658,8 +660,8 @@ class Graph:
         engine: str = "embedded",
         spark: SparkSettings | None = None,
     ) -> Iterator[Change]:
-        """What differs between two states, entity by entity. A word is a branch, branch@version,
-        a tag or a commit. With the engine `spark`, tables are compared there."""
+        """The differences between two states, entity by entity. A state is a branch,
+        branch@version, a tag or a commit. With the engine `spark`, tables are compared there."""
         from omnigraph.operations import diff as differing
 
         old, new = (
@@ -669,7 +671,7 @@ class Graph:
         return differing.diff(self._context, old, new, filter, engine=engine, spark=spark)
 
     def commit_changes(self, commit: str, filter: ChangeFilter = EVERYTHING) -> Iterator[Change]:
-        """What a commit changed, compared with its first parent."""
+        """The changes of a commit, compared with its first parent."""
         from omnigraph.operations import changes
 
         return changes.all_changes_in(self._context, commit, self.branch_name, filter)
@@ -682,7 +684,7 @@ class Graph:
         page_token: str | None = None,
         limit: int = 1000,
     ) -> FeedPage:
-        """One page of what a commit changed."""
+        """One page of the changes of a commit."""
         from omnigraph.operations import changes
 
         return changes.changes_in(
@@ -698,8 +700,8 @@ class Graph:
         page_token: str | None = None,
         limit: int = 1000,
     ) -> FeedPage:
-        """One page of the branch's changes: from `now`, the `beginning`, `after:<commit>`, a
-        cursor or a page token on."""
+        """One page of the change feed, starting at `now`, `beginning`, `after:<commit>`, a cursor
+        or a page token."""
         from omnigraph.operations import changes
 
         return changes.poll(
@@ -715,19 +717,19 @@ class Graph:
     def changes(
         self, filter: ChangeFilter = EVERYTHING, *, start: str = "now", cursor: str | None = None
     ) -> Iterator[tuple[Block, str]]:
-        """The branch's changes up to its head, commit by commit, each with the cursor after it."""
+        """The change feed up to the head, commit by commit, each with the cursor after it."""
         from omnigraph.operations import changes
 
         return changes.follow(self._context, self.branch_name, filter, start=start, cursor=cursor)
 
     def baseline(self, filter: ChangeFilter = EVERYTHING) -> Iterator[dict[str, Any]]:
-        """The newest state as records; the last one holds the cursor that goes on from it."""
+        """The newest state as records; the last record contains the cursor to continue from."""
         from omnigraph.operations import baseline
 
         return baseline.stream_baseline(self._context, self.branch_name, filter)
 
     def install_baseline(self, path: str | Path, filter: ChangeFilter = EVERYTHING) -> Baseline:
-        """The newest state as a file, durably, and then its cursor."""
+        """Write the newest state to a file durably; returns its cursor."""
         from omnigraph.operations import baseline
 
         return baseline.install(self._context, Path(path), self.branch_name, filter)
@@ -738,7 +740,7 @@ class Graph:
         return branching.all_tags(self._context)
 
     def create_tag(self, name: str, *, commit: str | None = None, message: str = "") -> Tag:
-        """Name the branch's head, or an older commit, so that it stays readable."""
+        """Tag the head of the branch, or an older commit, so that it stays readable."""
         from omnigraph.operations import branch as branching
 
         return branching.create_tag(self._context, name, self._target(commit), message)
@@ -749,13 +751,13 @@ class Graph:
         branching.delete_tag(self._context, name)
 
     def recoveries(self) -> inspection.Recoveries:
-        """What waits for recovery, and what was recovered."""
+        """Pending and finished recoveries."""
         from omnigraph.operations import inspection
 
         return inspection.recoveries(self._context)
 
     def stats(self, *, disk: bool = False) -> Stats:
-        """What the branch holds, how it lies on disk, how far its indexes reach."""
+        """Statistics of the branch: rows, disk usage, index coverage."""
         from omnigraph.operations import stats as counting
 
         return counting.stats(self._context, self.branch_name, disk=disk)
@@ -769,7 +771,8 @@ class Graph:
     def plan_optimize(
         self, *, types: Collection[str] | None = None, compact: bool = True
     ) -> Upkeep:
-        """What `optimize`, or without `compact` `ensure_indices`, would do now."""
+        """The work that `optimize` (without `compact`: `ensure_indices`) would do. Changes
+        nothing."""
         from omnigraph.operations import maintain
 
         return maintain.plan_optimize(self._context, self.branch_name, types=types, compact=compact)
@@ -782,8 +785,8 @@ class Graph:
         engine: str = "embedded",
         spark: SparkSettings | None = None,
     ) -> Upkeep:
-        """Compact files, restore index coverage, build missing indexes and keep the neighbour
-        lists of large edge types; files on request by Spark's executors."""
+        """Compact files, update and build indexes, and store the adjacency lists of large edge
+        types. With the engine `spark`, executors write the files."""
         from omnigraph.engines.runners import spread_by
         from omnigraph.operations import maintain
 
@@ -800,8 +803,7 @@ class Graph:
         engine: str = "embedded",
         spark: SparkSettings | None = None,
     ) -> Upkeep:
-        """Build every index that is declared and missing; on request on
-        Spark's executors."""
+        """Build every declared index that is missing; with the engine `spark`, on executors."""
         from omnigraph.engines.runners import spread_by
         from omnigraph.operations import maintain
 
@@ -811,7 +813,7 @@ class Graph:
         )
 
     def lag(self) -> Lag:
-        """How far the branch's indexes and files are behind."""
+        """The unindexed rows and small files of the branch."""
         from omnigraph.operations import reconcile
 
         return reconcile.lag_of(self._context, self.branch_name)
@@ -827,7 +829,7 @@ class Graph:
     def repair(
         self, *, confirm: bool = False, force: bool = False, discard: bool = False
     ) -> Repair:
-        """Look at tables that are ahead of the manifest; with `confirm` do something about it."""
+        """Classify tables that are newer than the manifest; with `confirm`, repair them."""
         from omnigraph.operations import repair as repairing
 
         return repairing.repair(
@@ -842,7 +844,7 @@ class Graph:
         grace: timedelta = timedelta(hours=1),
         confirm: bool = False,
     ) -> Cleanup:
-        """Give up history that neither rule keeps, on all branches; without `confirm` only look."""
+        """Remove history that neither rule keeps, on all branches; without `confirm`, a preview."""
         from omnigraph.commit.retention import Policy
         from omnigraph.operations import cleanup as cleaning
 
@@ -880,7 +882,7 @@ class Graph:
         at: datetime | None = None,
         tag: str | None = None,
     ) -> Iterator[bytes]:
-        """The bytes of a blob, or a range of them, piece by piece."""
+        """The bytes of a blob, or a range of them, in chunks."""
         from omnigraph.operations import blob as blobs
 
         selector = blobs.BlobSelector(type_name, id, property)

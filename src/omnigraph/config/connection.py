@@ -24,8 +24,8 @@ def connect(
     durability: str | None = None,
 ) -> Graph:
     """Open a graph by its name in `~/.omnigraph/config.yaml`: a store, a profile, or with no name
-    the defaults. An address is also understood. Writes are recorded under the operator's name,
-    and promise `durability`, or what the environment, the configuration or the graph says."""
+    the defaults. An address is also accepted. Writes have the actor of the configuration, and the
+    given `durability`, or that of the environment, the configuration or the graph."""
     import os
 
     config = read_config()

@@ -39,8 +39,8 @@ def draw(
     width: int = 720,
     height: int = 480,
 ) -> Drawing:
-    """A picture of a result. `edges` are pairs of columns, each with a label if you like; `label`
-    is the property that nodes are called by."""
+    """A picture of a result. `edges` are pairs of columns, each with an optional label; `label` is
+    the property that labels the nodes."""
     rows = result.rows() if hasattr(result, "rows") else [dict(row) for row in result]
     joined = [(*edge, "")[:3] for edge in edges] if edges is not None else _chain(rows)
     found = _Elements(label)

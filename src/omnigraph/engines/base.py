@@ -24,7 +24,7 @@ from omnigraph.plan.statistics import Statistics
 @checked
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one query may use. None takes a bound away."""
+    """Limits of one query. None disables a limit."""
 
     memory_bytes: int | None = 2 << 30
     seconds: float | None = 300.0
@@ -36,7 +36,7 @@ DEFAULT_LIMITS = Limits()
 
 
 class Cancellation:
-    """A switch that another thread may throw; the query stops at its next step."""
+    """Cancels a query from another thread; the query stops at its next step."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -56,8 +56,8 @@ Embedder = Callable[[str, str | None, int], Sequence[float]]
 @checked
 @dataclass(frozen=True)
 class Options:
-    """How to run one query. `rank_depth`: how many nodes of each of its rankings `rrf` looks at;
-    None for all of them."""
+    """Options of one query. `rank_depth`: number of nodes of each ranking that `rrf` uses; None for
+    all."""
 
     limits: Limits = DEFAULT_LIMITS
     cancellation: Cancellation | None = None

@@ -33,7 +33,7 @@ MIN_PREFIX = 4
 @checked
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What to read. At most one of the last four may be set; none means the branch's head."""
+    """The state to read. At most one of the last four may be set; none means the head."""
 
     branch: str = MAIN
     commit: str | None = None

@@ -25,8 +25,8 @@ class ChangeOp(StrEnum):
 class Change:
     """One entity that differs. An insert has only `after`, a delete only `before`.
 
-    Images map property names to values; those of edges hold `src` and `dst` too. `type_id` stays
-    the same when the type is renamed.
+    Images map property names to values; those of edges also have `src` and `dst`. `type_id` does
+    not change when the type is renamed.
     """
 
     kind: TableKind

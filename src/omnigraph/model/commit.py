@@ -43,9 +43,9 @@ class Damage:
 class Commit:
     """One entry of a branch's history.
 
-    `sequence` numbers the commits of a branch from its root without gaps. `changes` are the
-    table versions that this commit moved, `dropped` the tables that it took out of the graph.
-    `damage` is None unless the stored record is not what was once written.
+    `sequence` numbers the commits of a branch from its root without gaps. `changes` are the table
+    versions of this commit, `dropped` the tables that it removed from the graph. `damage` is None
+    unless the stored record is damaged.
     """
 
     id: str

@@ -53,7 +53,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Block:
-    """Changes of one commit; all of them, unless the page that it is in says otherwise."""
+    """Changes of one commit; all of them, unless the page is incomplete."""
 
     cause: Cause
     changes: tuple[Change, ...]

@@ -61,7 +61,7 @@ class Result:
         return tuple(self.schema.names)
 
     def stream(self) -> Iterator[pa.RecordBatch]:
-        """Batches as they are made. Unless the result is held already, they can be had once."""
+        """Batches as they are produced. Unless the result is materialized, this works once."""
         if self._table is not None:
             yield from self._table.to_batches()
             return
@@ -111,7 +111,7 @@ class Result:
         return orjson.dumps(plain, option=orjson.OPT_INDENT_2 if indent else 0).decode()
 
     def close(self) -> None:
-        """Drop what has not been read."""
+        """Discard unread rows."""
         if self._batches is not None:
             close = getattr(self._batches, "close", None)
             self._batches = None

@@ -51,10 +51,10 @@ class Affected:
 
 @dataclass(frozen=True)
 class WriteResult:
-    """What a mutation or an ingest did.
+    """The result of a mutation or an ingest.
 
-    `commit` is None when there was nothing to do. `repeated`: an earlier request with the same
-    idempotency key had done it already, and this is its outcome.
+    `commit` is None if nothing changed. `repeated`: this is the result of an earlier request with
+    the same idempotency key.
     """
 
     commit: Commit | None
@@ -81,7 +81,7 @@ class WriteResult:
         return sum(a.total for a in self.affected.values() if a.is_edge)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values, as the command line and the server answer with."""
+        """Plain JSON values, as in the output of the command line."""
         return {
             "commit": self.commit_id,
             "nodes": self.nodes,

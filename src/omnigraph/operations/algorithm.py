@@ -48,7 +48,7 @@ _WORDS = {Kind.STRING: "texts", Kind.I64: "whole numbers", Kind.F64: "fractions"
 @dataclass(frozen=True)
 class AlgorithmOptions:
     """`edges` empty: all types of edges. `weight` names a numeric property of all of them.
-    `sources` are `Type/id`, for algorithms that start somewhere."""
+    `sources` are `Type/id`, for algorithms with start nodes."""
 
     edges: tuple[str, ...] = ()
     weight: str | None = None

@@ -33,7 +33,7 @@ class BlobSelector:
 
 @dataclass(frozen=True, slots=True)
 class BlobStat:
-    """What is known of a blob without reading it. `uri`: its bytes lie there, not in the graph."""
+    """Metadata of a blob. `uri`: the address of its bytes, if they are not in the graph."""
 
     selector: BlobSelector
     commit_id: str

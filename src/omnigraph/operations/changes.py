@@ -47,8 +47,7 @@ PAGE_COMMITS = 1000
 
 @dataclass(frozen=True)
 class Baseline:
-    """A state to begin with, and the cursor that goes on from exactly there. Install the state
-    before the cursor."""
+    """A full state and the cursor to continue from it. Store the state before the cursor."""
 
     snapshot: Snapshot
     cursor: str

@@ -72,7 +72,7 @@ class TableCleanup:
 
 @dataclass(frozen=True)
 class Cleanup:
-    """What cleanup would remove, or removed (`executed`)."""
+    """The data that cleanup would remove, or removed (`executed`)."""
 
     tables: tuple[TableCleanup, ...]
     manifests: tuple[str, ...]

@@ -29,7 +29,7 @@ from omnigraph.storage import auditlog
 @checked
 @dataclass(frozen=True, slots=True)
 class CommitFilter:
-    """Which commits to list; what is None does not matter."""
+    """Filter of commits; None disables a condition."""
 
     actor: str | None = None
     kind: CommitKind | None = None

@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 @checked
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How far a table may fall behind before something is done about it."""
+    """The limits beyond which the reconciler optimizes a table."""
 
     unindexed_rows: int = 10_000
     unindexed_share: float = 0.1

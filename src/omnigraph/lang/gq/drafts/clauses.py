@@ -31,7 +31,7 @@ Part: TypeAlias = "Clause | Expr"
 
 @checked
 def node(var: Var, type: str, **properties: Value) -> Clause:
-    """A node of a type or interface, with the values that some of its properties have."""
+    """A node of a type or interface, with values of some properties."""
     fields = tuple(ast.Field(name_node(name), tree_of(value)) for name, value in properties.items())
     return Clause(ast.Binding(ast.Name(var._name), name_node(type), fields))
 
@@ -72,13 +72,13 @@ def walk(
 
 @checked
 def optional(*parts: Part) -> Clause:
-    """What may be there; where it is not, its variables are null."""
+    """An optional pattern; without a match, its variables are null."""
     return Clause(ast.Optional(trees_of(parts)))
 
 
 @checked
 def without(*parts: Part) -> Clause:
-    """What must not be there."""
+    """A pattern that must not match."""
     return Clause(ast.Negation(trees_of(parts)))
 
 

@@ -30,7 +30,7 @@ Value: TypeAlias = "Expr | Constant | list[Any] | tuple[Any, ...]"
 
 @checked
 class Expr:
-    """Something with a value. Operators make larger expressions."""
+    """An expression. Operators combine expressions."""
 
     __slots__ = ("_tree",)
 
@@ -246,7 +246,7 @@ def variables(names: str) -> tuple[Var, ...]:
 
 @checked
 def alias(name: str) -> Expr:
-    """A column of this stage or an earlier one, by its name."""
+    """A column of this or an earlier stage, by name."""
     return Made(ast.Word(checked_name(name)))
 
 

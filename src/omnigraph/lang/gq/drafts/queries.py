@@ -22,7 +22,7 @@ from omnigraph.lang.gq.drafts.querytext import read_type, text_of
 
 @dataclass(frozen=True)
 class Built:
-    """What reads and mutations share: a name, parameters, and being text in the end."""
+    """Base of reads and mutations: a name, parameters, and conversion to text."""
 
     name: str
     params: tuple[tuple[str, str], ...] = ()
@@ -51,7 +51,7 @@ class Built:
 
 @dataclass(frozen=True)
 class ReadDraft(Built):
-    """A read. `_done` are the stages that are complete, `_clauses` the pattern at hand."""
+    """A read. `_done` are the complete stages, `_clauses` the current pattern."""
 
     _done: tuple[ast.Stage, ...] = ()
     _clauses: tuple[ast.Clause, ...] = ()
@@ -185,11 +185,11 @@ def _fields(values: dict[str, Value]) -> tuple[ast.Field, ...]:
 
 @checked
 def query(name: str = "built", description: str | None = None, /, **params: str) -> ReadDraft:
-    """Begin a read. Keywords declare parameters with their types: `who="String"`."""
+    """Start a read query. Keywords declare parameters with their types: `who="String"`."""
     return ReadDraft(name, tuple(params.items()), description)
 
 
 @checked
 def mutation(name: str = "built", description: str | None = None, /, **params: str) -> WriteDraft:
-    """Begin a mutation."""
+    """Start a mutation."""
     return WriteDraft(name, tuple(params.items()), description)
