@@ -13,7 +13,7 @@
     graph.query(friends, params={"who": "Ada"}).rows()
     print(friends)  # as text
 
-Guarantees: a built query and its text compile to the same IR.
+A built query and its text compile to the same IR.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Work over many rows, split into tasks for a `Runner`: this process, or executors of Spark.
+"""Bulk work over rows, split into tasks for a `Runner`: this process, or Spark executors.
 
 - `runner`: the protocol, and the runner of this process.
 - `splits`, `partreader`, `partrows`, `partwriter`: inputs cut into parts, read, checked, staged.
@@ -6,6 +6,5 @@
 - `load`: those stages in order, up to staged writes. `export`: the other way.
 - `keyscan`: which rows of a table have one of many keys. `rowvectors`: vectors made from texts.
 
-Guarantees: rows stay in tasks; nothing here moves a branch or imports PySpark.
-Deliberately absent: commits, and rules of its own: those are in `rows`.
+Rows stay in tasks; nothing here moves a branch or imports PySpark.
 """

@@ -1,8 +1,7 @@
-"""Ids that are not among others, for many of both.
+"""Anti-join of ids: the ids of one set that another set lacks.
 
-Guarantees: the same answer by either way: comparing at once for a few, and a join by DataFusion for
-many, which puts the others into a table of hashes once and lets the ids run past it.
-Deliberately absent: where ids come from, and what it means that one is missing.
+The same answer by either way: comparing at once for a few, and a join by DataFusion for many, which
+puts the others into a table of hashes once and lets the ids run past it.
 """
 
 from __future__ import annotations

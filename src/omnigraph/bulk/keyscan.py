@@ -1,8 +1,7 @@
-"""Looking for the holders of many keys on executors: a pass over a table, file by file.
+"""Search for the rows with given keys on executors: a scan of a table, file by file.
 
-Guarantees: the holders that the embedded engine finds, in the same order; tasks read the columns of
-the key alone, and the driver gets the ids of holders.
-Deliberately absent: what it means that a key is held.
+The holders that the embedded engine finds, in the same order; tasks read the columns of the key
+alone, and the driver gets the ids of holders.
 """
 
 from __future__ import annotations

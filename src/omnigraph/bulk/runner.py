@@ -4,8 +4,7 @@
 
 Everything in `bulk` takes a `Runner`; `engines.spark.sparkrunner` has the one that runs on Spark.
 
-Guarantees: answers come in the order of the values; an error of a call fails the whole run.
-Deliberately absent: rows. Answers are small; rows stay where they were written.
+Answers come in the order of the values; an error of a call fails the whole run.
 """
 
 from __future__ import annotations

@@ -3,10 +3,8 @@
 Plain JSONL is cut at bytes (a part owns the lines that begin in it), Parquet at row groups, Lance
 at its files; what is compressed, CSV (a quoted cell may span lines) and Arrow files stay whole.
 
-Guarantees: every record belongs to exactly one part, and parts are in the order of the input; how
-many records and lines come before a part is the sum over those before it, so nothing is counted
-twice.
-Deliberately absent: reading.
+Every record belongs to exactly one part, and parts are in the order of the input; how many records
+and lines come before a part is the sum over those before it, so nothing is counted twice.
 """
 
 from __future__ import annotations

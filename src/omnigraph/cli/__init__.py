@@ -4,8 +4,6 @@ One module of `commands` per command or group of commands, each with a Typer app
 `app`, listed in `main.COMMANDS`; beside `commands` is what they share. A command calls one
 operation and prints what it returns.
 
-Guarantees: `--help` imports no command module and no database code; an error of ours is printed
-as its message and what to do next, never as a traceback, and decides the exit code.
-
-Absent on purpose: logic. What a command does must be doable from Python in one call.
+`--help` imports no command module and no database code; an error of ours is printed as its message
+and what to do next, never as a traceback, and decides the exit code.
 """

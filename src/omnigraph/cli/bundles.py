@@ -8,8 +8,7 @@
     @app.command()
     def snapshot(graph: Store, state: State) -> None: ...
 
-Guarantees: a command shows and takes the fields as if it had declared them where the bundle stands.
-Deliberately absent: what the values mean. A bundle's own methods turn them into arguments.
+A command shows and takes the fields as if it had declared them where the bundle stands.
 """
 
 from __future__ import annotations

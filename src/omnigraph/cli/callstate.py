@@ -1,6 +1,6 @@
-"""What holds for one run of a command: how it was called, and what it works on.
+"""The state of one run of a command: its arguments and its target.
 
-Guarantees: always there, so that what prints need not ask whether a command is running.
+It always exists, so that output functions need not check whether a command is running.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Rows that were refused, as lines for a person: grouped by property and rule, with examples.
+"""Violations as text for a terminal: grouped by property and rule, with examples.
 
     Person.age: range, 412 values
       people.jsonl:3: -1 is not within 0..150
       people.jsonl:9: 400 is not within 0..150
       people.jsonl:17: -7 is not within 0..150
 
-Guarantees: at most three examples of a group; with `quiet` none. Counts are of all violations where
-the error carries them (`groups`), else of those that it lists; a last line counts the others.
+At most three examples of a group; with `quiet` none. Counts are of all violations where the error
+carries them (`groups`), else of those that it lists; a last line counts the others.
 """
 
 from __future__ import annotations

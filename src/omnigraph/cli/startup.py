@@ -1,12 +1,11 @@
-"""A quick start: what a command does not need is not imported.
+"""Fast startup: modules that a command does not need are not imported.
 
 pyarrow looks for pandas as soon as it converts a Python list, and pandas takes longer to import
 than everything else together. The program handles no frames of pandas except on Spark, so it hides
 pandas: an import of it fails as if it were not installed.
 
-Guarantees: only in the process of the program, never when imported as a library; never once pandas
-or PySpark is imported, so that Spark finds what it needs also where a command decides late to use
-it.
+Only in the process of the program, never when imported as a library; never once pandas or PySpark
+is imported, so that Spark finds what it needs also where a command decides late to use it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Words that a shell may complete: names from the operator's configuration, and from the graph that
 the line names so far.
 
-Guarantees: never fails; a graph is only read, and only when it is on this machine, for nobody wants
-to wait for a key that was pressed; where there is no name, the shell offers files.
+Never fails; a graph is only read, and only if it is local, because completion must be fast; without
+a match, the shell offers files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Words on the terminal: data on standard output, everything else on standard error.
+"""Output on the terminal: data on standard output, everything else on standard error.
 
-Guarantees: a progress line never mixes with other words; colour appears on a terminal alone, and
-never when NO_COLOR is set; `--quiet` silences notes, not data and not failures.
+A progress line is never mixed with other output; colour is used on a terminal only, and not if
+NO_COLOR is set; `--quiet` suppresses notes, but not data and errors.
 """
 
 from __future__ import annotations

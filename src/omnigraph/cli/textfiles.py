@@ -1,7 +1,6 @@
-"""Files of schema and query text: which ones a command is about, and in which language they are.
+"""Files of schema and query text: the files of a command, and their language.
 
-Guarantees: files come in a fixed order, each once; a directory stands for all `.pg` and `.gq`
-files below it.
+Files come in a fixed order, each once; a directory stands for all `.pg` and `.gq` files below it.
 """
 
 from __future__ import annotations

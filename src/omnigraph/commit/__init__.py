@@ -1,8 +1,7 @@
-"""The one write door: proposals become commits here, and nowhere else.
+"""Commits: the only package that makes changes visible.
 
-What it does: `door` publishes, `journal` keeps the recovery records, `decide` judges them,
-`recovery` carries the judgement out, `audit` remembers it; `branches`, `tags` and `genesis` make
-and unmake the names and the graph itself.
-Guarantees: a commit over many tables is visible wholly or not at all, whatever dies when.
-Deliberately absent: rows. What is handled here are ids, versions and small control objects.
+What it does: `door` publishes proposals, `journal` stores the recovery records, `decide` chooses
+the recovery action, `recovery` executes it, `audit` records it; `branches`, `tags` and `genesis`
+create and delete branches, tags and graphs. A commit over many tables is atomic, also if a process
+is killed at any time.
 """

@@ -1,9 +1,7 @@
-"""Remembering recoveries: one row each, whatever failed in between.
+"""The audit of recoveries: exactly one row each, also after failures.
 
-Guarantees: a recovery that is repeated after a crash leaves no second row; a row names the
-transaction that each table was to receive, so that a transaction that appears later can be
-identified.
-Deliberately absent: ordinary commits; their history is the manifest.
+A recovery that is repeated after a crash leaves no second row; a row names the transaction that
+each table was to receive, so that a transaction that appears later can be identified.
 """
 
 from __future__ import annotations

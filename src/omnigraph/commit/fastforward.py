@@ -1,9 +1,7 @@
-"""Fast-forward: a branch takes over the commits that another made on top of its head.
+"""Fast-forward: a branch adopts the commits of another branch on top of its head.
 
-Guarantees: one publish, whatever the number of commits and the size of their tables; the commits
-keep their ids, sequences and times; no table moves, so there is nothing to recover.
-Deliberately absent: finding out whether a fast-forward is possible; the publish refuses commits
-that do not continue the branch.
+One publish, independent of the number of commits and the size of their tables; the commits keep
+their ids, sequences and times; no table changes, so there is nothing to recover.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Litter: small things that lie beside the tables and that nothing needs any more.
+"""Garbage: unreferenced files next to the tables.
 
-    __staging/<ulid>/     rows of a load on Spark that died before it could tidy up
-    __merged/<ulid>.json  what a merge took in that was then not published
-    __derived/…           arrays made of tables that are gone
+    __staging/<ulid>/     rows of a load on Spark that was killed __merged/<ulid>.json  record of a
+    merge that was not published __derived/…           arrays derived from removed tables
 
-Guarantees: files younger than `litter_s` of the policy are kept, because a process may still be
-working on it; what a commit of any branch names stays.
-Deliberately absent: versions, forks, tables and manifests (`cleanup`).
+Files younger than `litter_s` of the policy are kept, because a process may still be working on it;
+what a commit of any branch names stays.
+Not included: versions, forks, tables and manifests (`cleanup`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The birth of a graph: an empty main branch under an accepted schema.
+"""Creation of a graph: an empty main branch with a schema.
 
-Guarantees: of several callers at one address exactly one makes the graph; one that dies half-way
-leaves no graph that anybody can open, and nothing that hinders the next.
-Deliberately absent: compiling the schema, loading data.
+Of several concurrent callers at one address exactly one creates the graph. An interrupted creation
+leaves no graph that can be opened, and does not prevent the next attempt.
 """
 
 from __future__ import annotations

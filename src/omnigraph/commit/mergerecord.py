@@ -1,8 +1,7 @@
-"""Writing down what a merge takes in, before the merge is published.
+"""Records of the commits that a merge contains, written before the merge is published.
 
-Guarantees: the record is durable when its id is handed out; a merge that then fails leaves an
-object that nothing refers to, which is harmless.
-Deliberately absent: reading (`history.mergelog`).
+The record is durable when its id is returned; a merge that then fails leaves an unreferenced
+object, which is harmless. Not included: reading (`history.mergelog`).
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""Identities of types and properties, given out for the whole graph.
+"""Ids of types and properties, assigned for the whole graph.
 
 A catalog counts its own ids, and each branch has a catalog of its own; so two branches that add
-different things would give them the same ids, and could never be merged. Whoever changes a schema
-therefore reserves the ids first. Two branches that make the same change of the same schema are
-given the same ids, so that the change is the same.
+different things would give them the same ids, and could never be merged. A schema change therefore
+reserves its ids first. Two branches that make the same change of the same schema are given the same
+ids, so that the change is the same.
 
     __schema/ids.json                       the next id that was never given out
     __schema/changes/<from>-<to>.json       the first id that a change of schema was given
 
-Guarantees: an id is given to one change only; a graph without branches counts without gaps.
-Deliberately absent: compiling. The caller compiles again with the catalog that it gets.
+An id is given to one change only; a graph without branches counts without gaps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Tags: names for commits that must stay readable.
 
-Guarantees: a tag is one object; it never moves by itself.
-Deliberately absent: deciding what cleanup may remove; it asks for the tags.
+A tag is one object; it never moves by itself.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""The operator's own configuration: who they are, and what they address when they say nothing.
+"""The configuration of the user: actor, named graphs and defaults.
 
     operator      `~/.omnigraph/config.yaml` as values
     scope         which graph an address, a profile or the defaults mean
     credentials   tokens of servers, in a file that only its owner can read
     connecting    a graph by its name
 
-Guarantees: nothing here is needed to use a graph by its address, and no room below reads it; a file
-that is not there is an empty one; unknown keys are ignored with a warning.
-Deliberately absent: anything that belongs to a team. That is the cluster's configuration.
+Nothing here is needed to use a graph by its address, and no room below reads it; a file that is not
+there is an empty one; unknown keys are ignored with a warning.
 """

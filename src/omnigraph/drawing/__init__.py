@@ -1,13 +1,11 @@
-"""Answers as pictures.
+"""Results as pictures.
 
     omnigraph.draw(graph.query("query q() { match { $p: Person  $p knows $f } return { $p, $f } }"))
 
-    elements   which dots and lines a result stands for
-    layout     where dots go
-    svg        the picture
+    elements   the nodes and edges of a result layout     the positions of nodes svg        the
+    picture
 
-Guarantees: the same result gives the same picture; no library beyond numpy.
-Deliberately absent: interaction, and pictures of more than a few hundred nodes.
+The same result gives the same picture; no library beyond numpy.
 """
 
 from __future__ import annotations

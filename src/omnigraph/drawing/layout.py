@@ -1,6 +1,6 @@
-"""Where dots go: they push each other away, lines pull them together, and it cools down.
+"""Force-directed layout of nodes, with decreasing temperature.
 
-Guarantees: no chance; places are between 0 and 1 in both directions.
+Deterministic; positions are between 0 and 1 in both directions.
 """
 
 from __future__ import annotations

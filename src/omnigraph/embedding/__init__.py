@@ -7,10 +7,9 @@
 Providers: `openai-compatible` (OpenRouter, OpenAI, or a server of one's own), `gemini`, `local` (a
 model that runs in this process from weights on disk) and `mock` (deterministic, for tests).
 
-Guarantees: a vector has the asked dimension, finite values and length one, or there is an
-`EmbeddingError`; no call outlives its deadline by more than one request's timeout; keys are never
-logged or shown. Query texts are embedded once and remembered.
-Deliberately absent: storing vectors, and any knowledge of graphs.
+A vector has the asked dimension, finite values and length one, or there is an `EmbeddingError`; no
+call outlives its deadline by more than one request's timeout; keys are never logged or shown. Query
+texts are embedded once and remembered.
 """
 
 from omnigraph.embedding.client import EmbeddingClient

@@ -1,7 +1,6 @@
-"""What a provider's answer must be before anybody sees it.
+"""Validation of the response of an embedding provider.
 
-Guarantees: finite, of the asked dimension, length one.
-Deliberately absent: repair. A vector that is wrong is an error, never padded or cut.
+Vectors are finite, have the requested dimension and length one.
 """
 
 from __future__ import annotations

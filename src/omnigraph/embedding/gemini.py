@@ -1,6 +1,6 @@
-"""Embeddings from Google's Gemini API, which tells queries and documents apart.
+"""Embeddings from Google's Gemini API, which distinguishes queries and documents.
 
-Guarantees: as `provider` says.
+As `provider` says.
 """
 
 from __future__ import annotations

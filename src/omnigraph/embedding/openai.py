@@ -1,7 +1,6 @@
-"""Embeddings from a server that speaks as OpenAI's does: OpenRouter, OpenAI, vLLM, Ollama …
+"""Embeddings from a server with the API of OpenAI: OpenRouter, OpenAI, vLLM, Ollama …
 
-Guarantees: as `provider` says. Vectors come back in the order of the texts, whatever the order of
-the answer.
+As `provider` says. Vectors come back in the order of the texts, whatever the order of the answer.
 """
 
 from __future__ import annotations

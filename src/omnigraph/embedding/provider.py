@@ -1,7 +1,6 @@
-"""What every provider offers to the client.
+"""The interface of embedding providers.
 
-Guarantees: one vector per text, in order; how good they are is the client's to check.
-Deliberately absent: caching, batching and checks, which are the same for all.
+One vector per text, in order; the client validates them.
 """
 
 from __future__ import annotations

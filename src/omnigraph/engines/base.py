@@ -1,9 +1,8 @@
-"""What an engine is, what bounds a query, and how it is stopped.
+"""The engine interface, query limits and cancellation.
 
-Guarantees: an engine reads one snapshot and returns values; every bound that is reached raises
+An engine reads one snapshot and returns values; every bound that is reached raises
 `LimitExceededError` with its resource, and every cancellation `CancelledError`, both of which leave
 nothing behind.
-Deliberately absent: commits. No engine has a way to move a branch.
 """
 
 from __future__ import annotations

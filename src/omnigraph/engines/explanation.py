@@ -1,7 +1,6 @@
 """How a query was answered: by which engine, with which plan, and what that did.
 
-Guarantees: creation is cheap; rendering happens on demand.
-Deliberately absent: measuring.
+Creation is cheap; rendering happens on demand.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The embedder that queries use when the caller gives none: what the environment configures.
 
-Guarantees: nothing is read or connected before the first text must be embedded; one client per
-configuration in a process, so that its memory of query texts is shared.
-Deliberately absent: providers (`embedding`).
+Nothing is read or connected before the first text must be embedded; one client per configuration in
+a process, so that its memory of query texts is shared.
+Not included: providers (`embedding`).
 """
 
 from __future__ import annotations

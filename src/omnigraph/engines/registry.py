@@ -1,8 +1,7 @@
 """The engines by name, made when first asked for.
 
-Guarantees: one embedded engine per process, so that its caches are shared; the spark engine keeps
-nothing, and is made for the session that it is to use.
-Deliberately absent: choosing. The caller names an engine or takes the verb's default.
+One embedded engine per process, so that its caches are shared; the spark engine keeps nothing, and
+is made for the session that it is to use.
 """
 
 from __future__ import annotations

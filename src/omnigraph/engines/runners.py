@@ -1,6 +1,6 @@
 """Handing tasks of maintenance and of schema changes to Spark's executors.
 
-Guarantees: an engine is named and exists; in this process nothing of Spark is loaded.
+An engine is named and exists; in this process nothing of Spark is loaded.
 """
 
 from __future__ import annotations

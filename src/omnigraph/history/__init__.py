@@ -2,6 +2,5 @@
 
 What it does: turns manifest rows into values (`manifestrows`), names into branches (`refs`,
 `branchlist`) and targets into snapshots (`resolve`), and walks the commits (`log`).
-Guarantees: reads only, takes no lock; what it returns is one consistent state.
-Deliberately absent: every write. Only `commit` moves a branch.
+Reads only, takes no lock; what it returns is one consistent state.
 """

@@ -1,7 +1,7 @@
 """Accepted schemas, kept under the hash of their canonical form.
 
-Guarantees: a schema object never changes once written, so a catalog read once serves for ever.
-Deliberately absent: compiling schemas (`lang.pg`) and deciding which one a branch uses (`commit`).
+A schema object never changes once written, so a catalog read once serves for ever.
+Not included: compiling schemas (`lang.pg`) and deciding which one a branch uses (`commit`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The commits of a branch in the order of its history, and what each of them changed.
 
-Guarantees: first-parent order; exact images; a change of the schema alone, and maintenance, are
-commits without changes; a commit whose data was removed is distinguished from one that never
-existed.
-Deliberately absent: cursors and pages.
+First-parent order; exact images; a change of the schema alone, and maintenance, are commits without
+changes; a commit whose data was removed is distinguished from one that never existed.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
     with decoding("The tag 'v1'", hint="Restore it from a backup."):
         ...
 
-Guarantees: whatever is wrong with stored text (not JSON, a field missing, of another kind, absurdly
-deep) becomes one `InvariantViolationError` that names the object; errors of ours pass untouched.
-Deliberately absent: repairing anything. What cannot be read is kept as it is.
+Whatever is wrong with stored text (not JSON, a field missing, of another kind, absurdly deep)
+becomes one `InvariantViolationError` that names the object; errors of ours pass untouched.
 """
 
 from __future__ import annotations

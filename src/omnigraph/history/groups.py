@@ -4,8 +4,7 @@ Commits that were published together share the versions of their tables: the ver
 first of them, and each says which rows are its own. A row that several of them wrote counts as the
 last one's, since only its last image exists.
 
-Guarantees: the changes of all members together are the change of the group.
-Deliberately absent: reading rows.
+The changes of all members together are the change of the group.
 """
 
 from __future__ import annotations

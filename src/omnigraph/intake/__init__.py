@@ -5,6 +5,6 @@
 - `typedrows`: any of them as checked rows with ids.
 - `outputs`: rows as JSONL, columns by name or delimited text.
 
-Guarantees: an input is checked before anything reads it; what is wrong is reported by record.
-Deliberately absent: storage, and rules about several rows (`rows.setchecks`).
+An input is checked before anything reads it; what is wrong is reported by record.
+Not included: storage, and rules about several rows (`rows.setchecks`).
 """

@@ -1,8 +1,7 @@
 """Frames of pandas, and of any library with Arrow's stream interface, as Arrow.
 
-Guarantees: a frame that Arrow cannot hold is refused with the column and, where there is one, the
-row; nothing of Arrow's or the library's own errors comes out.
-Deliberately absent: what the columns mean.
+A frame that Arrow cannot hold is refused with the column and, where there is one, the row; nothing
+of Arrow's or the library's own errors comes out.
 """
 
 from __future__ import annotations

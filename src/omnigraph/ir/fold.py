@@ -2,9 +2,8 @@
 
 What it does: `parts` lists an expression and everything inside it, `contains` looks for a kind of
 node, `replace_parts` puts other expressions in the place of some.
-Guarantees: every kind of expression is covered, children in the order of their fields; nothing
-is changed in place.
-Deliberately absent: patterns and queries, which are not expressions.
+Every kind of expression is covered, children in the order of their fields; nothing is changed in
+place.
 """
 
 from __future__ import annotations

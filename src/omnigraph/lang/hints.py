@@ -1,7 +1,6 @@
 """What to do about a finding whose place knows no better advice.
 
-Guarantees: with the advice that is given on the spot, every finding of both languages has a hint.
-Deliberately absent: hints that depend on known names; the reporter of a finding provides them.
+With the advice that is given on the spot, every finding of both languages has a hint.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 What it does: patterns follow RE2, the dialect that Arrow runs over columns: no look-around and
 no back-references, so matching takes linear time. A match may lie anywhere unless anchored.
-Guarantees: what this module accepts, row checks and queries can run. One rule holds for `@check`,
-for a constant of `matches` and for its parameter, which is tested when it is used.
+What this module accepts, row checks and queries can run. One rule holds for `@check`, for a
+constant of `matches` and for its parameter, which is tested when it is used.
 """
 
 from __future__ import annotations

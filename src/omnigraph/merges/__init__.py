@@ -4,6 +4,5 @@ What it does: `sides` holds the three snapshots and what changed on each side, `
 table by table, `orphans` and `resultchecks` look at the merged result as a whole, `mergeplan` puts
 it together, `mergewrites` writes it. `resolutions` reads and writes what people decide about
 conflicts.
-Guarantees: planning reads only what changed and writes nothing.
-Deliberately absent: which snapshots are merged and what becomes of the result; that is the verbs'.
+Planning reads only what changed and writes nothing.
 """

@@ -4,10 +4,8 @@ A required property that a side added has its default in every row that was ther
 base that does not know the property, every row would have changed, and deleting one would clash
 with that. So the base's rows count as if they had had the default all along.
 
-Guarantees: a row is left out only if all that sets it apart from the base are defaults of
-properties which the base lacks.
-Deliberately absent: optional properties. Rows that were there get no value of these, default or
-not.
+A row is left out only if all that sets it apart from the base are defaults of properties which the
+base lacks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Writing what a merge plan says, up to the door.
 
-Guarantees: tables that are taken over are not touched; the others get one staged write each,
-which finds the rows to replace by their row ids instead of looking for them.
-Deliberately absent: checks, and the commit itself.
+Tables that are taken over are not touched; the others get one staged write each, which finds the
+rows to replace by their row ids instead of looking for them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Plain values that every room shares: types, catalog, ids, snapshots, commits.
 
 What it does: names the nouns of OmniGraph as frozen dataclasses.
-Guarantees: values are immutable, comparable and free of behaviour that touches the outside world.
-Deliberately absent: I/O, Lance, query text, anything that needs a running engine.
+Values are immutable, comparable and free of behaviour that touches the outside world.
 """

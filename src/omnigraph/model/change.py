@@ -1,7 +1,6 @@
 """Changes between two states of a graph, entity by entity.
 
-Guarantees: images are exact; order is nodes before edges, then type, then id, then operation.
-Deliberately absent: how the differences are found.
+Images are exact; order is nodes before edges, then type, then id, then operation.
 """
 
 from __future__ import annotations

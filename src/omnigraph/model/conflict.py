@@ -1,7 +1,6 @@
 """Merge conflicts: what two branches did to one thing that does not combine.
 
-Guarantees: each carries the base's, ours' and theirs' values, so that a person can decide.
-Deliberately absent: deciding.
+Each carries the base's, ours' and theirs' values, so that a person can decide.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """When two values are the same value.
 
-Guarantees: null is the same as null, and what is not a number the same as itself, at any depth;
-the function for columns and the one for single values agree.
-Deliberately absent: order, and equality across types.
+Null is the same as null, and what is not a number the same as itself, at any depth; the function
+for columns and the one for single values agree.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pieces of HTML for notebooks.
 
-Guarantees: every text is escaped; no script, no style sheet, no picture from elsewhere; colours are
-those of the page around it.
+Every text is escaped; no script, no style sheet, no picture from elsewhere; colours are those of
+the page around it.
 """
 
 from __future__ import annotations

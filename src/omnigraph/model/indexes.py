@@ -2,9 +2,8 @@
 
 What it does: an index is chosen by the type of its property; ids, ends of edges and keys are
 indexed without being asked.
-Guarantees: a function of the type only, so the code that builds indexes and the code that finds
-missing ones agree.
-Deliberately absent: building. Indexes are derived state; reads are right without them.
+A function of the type only, so the code that builds indexes and the code that finds missing ones
+agree.
 """
 
 from __future__ import annotations

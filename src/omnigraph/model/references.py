@@ -7,9 +7,9 @@ keyed hash of the address under a key that only this process has. A reference wi
 in a table already and may stay there; every other one has to be admitted by the graph's allow-list,
 whatever its mark.
 
-Guarantees: no bytes from outside have a valid proof of an address that this process did not read
-from a table; whatever comes in from outside with either mark counts as given.
-Deliberately absent: which addresses are allowed (`storage.blobpolicy`), and where that is checked
+No bytes from outside have a valid proof of an address that this process did not read from a table;
+whatever comes in from outside with either mark counts as given.
+Not included: which addresses are allowed (`storage.blobpolicy`), and where that is checked
 (`storage.tableschema`).
 """
 

@@ -3,7 +3,7 @@
 Python's own reader keeps the last of several members with one name, and reads NaN and Infinity.
 Here both are refused at any depth, and so is nesting that Python cannot follow.
 
-Guarantees: integers are exact; every refusal is a `ValueError` that says why.
+Integers are exact; every refusal is a `ValueError` that says why.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 What it does: conducts the rooms below. A verb authorizes, resolves a snapshot, compiles, plans,
 lets an engine run or stage, and hands proposals to the commit door.
-Guarantees: every surface (Python, command line, server) calls the same verbs, so that none has
-rules of its own.
-Deliberately absent: printing, transport, and knowledge of how an engine works.
+Every surface (Python, command line, server) calls the same verbs, so that none has rules of its
+own.
 """

@@ -1,7 +1,6 @@
 """The same as `embed`, on executors: they read the rows, ask the provider, and write.
 
-Guarantees: as `embed`; rows do not pass through the driver.
-Deliberately absent: which rows are due.
+As `embed`; rows do not pass through the driver.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How a query is answered: its plan, and with a run what each operator did.
 
-Guarantees: without a run no row is read and parameters need no values; with one, the rows are read
-to the end and thrown away.
+Without a run no row is read and parameters need no values; with one, the rows are read to the end
+and thrown away.
 """
 
 from __future__ import annotations

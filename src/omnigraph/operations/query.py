@@ -1,7 +1,6 @@
 """Asking the graph: text and parameters in, a lazy result out.
 
-Guarantees: one snapshot is resolved once and read to the end; the result says which commit it is.
-Deliberately absent: how the engine does it.
+One snapshot is resolved once and read to the end; the result says which commit it is.
 """
 
 from __future__ import annotations

@@ -5,9 +5,8 @@
 
 Copy the files first, by whatever means; see the guide to backups. `repair` does this too.
 
-Guarantees: `strays` changes nothing; the files of the original are neither read nor needed; an
-interrupted run leaves the graph refusing what is not yet home, and is simply repeated.
-Deliberately absent: anything about content.
+`strays` changes nothing; the files of the original are neither read nor needed; an interrupted run
+leaves the graph refusing what is not yet home, and is simply repeated.
 """
 
 from __future__ import annotations

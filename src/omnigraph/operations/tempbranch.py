@@ -1,8 +1,8 @@
-"""A branch for the length of a block.
+"""A temporary branch for a `with` block.
 
-Guarantees: the block ends in one of three ways. It ran through: its branch is merged and gone, or
-dropped if that was wished. It failed: its branch is dropped. The merge met a conflict: the branch
-is kept, nothing is merged, and the error says so.
+If the block succeeds, its branch is merged and deleted, or only deleted if requested. If the block
+fails, its branch is deleted. If the merge has a conflict, the branch is kept, nothing is merged,
+and the error is raised.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@
 - `planner`: both in one call, with a cache.
 - `plantext`: a plan as text and as JSON.
 
-Guarantees: planning does no I/O; equal queries, catalogs and statistics give equal plans; every
-engine runs the same plans.
-Deliberately absent: execution, and everything that knows Lance.
+Planning does no I/O; equal queries, catalogs and statistics give equal plans; every engine runs the
+same plans.
 """

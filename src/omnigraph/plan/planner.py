@@ -1,8 +1,7 @@
 """Planning a read query: build, then every rule once; plans are cached.
 
-Guarantees: `plan_query` is a pure function; `Planner` returns what it would return. A cache entry
-holds its query, so that the identity it is found by cannot be reused meanwhile.
-Deliberately absent: parameters. A plan serves every call of its query.
+`plan_query` is a pure function; `Planner` returns what it would return. A cache entry holds its
+query, so that the identity it is found by cannot be reused meanwhile.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What the planner knows of the data: row counts and which properties have an index.
+"""Statistics for the planner: row counts and indexed properties.
 
-Guarantees: counts are rounded before any rule sees them, so that a few new rows change no plan and
-a cached plan is the plan that planning again would give; equal statistics compare equal.
-Deliberately absent: where the numbers come from. An engine reads them from a snapshot.
+Counts are rounded before any rule sees them, so that a few new rows change no plan and a cached
+plan is the plan that planning again would give; equal statistics compare equal.
 """
 
 from __future__ import annotations

@@ -8,6 +8,6 @@
 - `keyowners`: which rows have one of some keys.
 - `deltas`: what a write does to its tables. `threeway`: the merge of one type.
 
-Guarantees: pure functions over Arrow; both engines and Spark tasks call the same ones.
-Deliberately absent: I/O, formats of files (`intake`), and queries (`plan`).
+Pure functions over Arrow; both engines and Spark tasks call the same ones.
+Not included: I/O, formats of files (`intake`), and queries (`plan`).
 """

@@ -1,7 +1,6 @@
 """The messages of violated set constraints: one for each kind, shared by all engines.
 
-Guarantees: pure; the same facts give the same violation on every engine.
-Deliberately absent: finding them.
+Pure; the same facts give the same violation on every engine.
 """
 
 from __future__ import annotations

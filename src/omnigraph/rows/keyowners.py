@@ -1,8 +1,7 @@
-"""Who holds a key: a pass over the rows of a table, in this process or in tasks of executors.
+"""Finds the rows that have given keys, by a scan of a table in this process or in executors.
 
-Guarantees: the same holders wherever the pass is made. What is held in memory are the keys that are
-looked for, about twice as many rows at a time, and the rows that hold one: never the table.
-Deliberately absent: where rows come from, and lookups, which serve few keys better.
+The same holders wherever the pass is made. What is held in memory are the keys that are looked for,
+about twice as many rows at a time, and the rows that hold one: never the table.
 """
 
 from __future__ import annotations

@@ -10,9 +10,8 @@
 - `register` makes the data source `omnigraph` known to a session.
 - `create_views` makes a view for every type of a snapshot, all of one commit.
 
-Guarantees: a read is pinned to one commit when it is planned; a write goes through the checks and
-the door that every load goes through.
-Deliberately absent: what graphs are. This is a face of `operations` like the others.
+A read is pinned to one commit when it is planned; a write goes through the checks and the door that
+every load goes through.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Rows of a change stream as changes to carry out: of each entity what it came to in the end.
+"""Net changes of a change stream: the final state of each entity.
 
-Guarantees: the order of rows means nothing, `_sequence` decides; equal rows give equal changes, so
-that a batch that is repeated is recognised.
-Deliberately absent: carrying them out (`operations.replay`).
+The order of rows does not matter, only `_sequence`; equal rows give equal changes, so that a
+repeated batch is recognised. Not included: carrying them out (`operations.replay`).
 """
 
 from __future__ import annotations

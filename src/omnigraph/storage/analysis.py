@@ -1,4 +1,4 @@
-"""How text becomes tokens, fixed for every text index that OmniGraph builds.
+"""The tokenizer settings of all text indexes.
 
 Every option is spelled out, also where it is Lance's default: a match must not change its meaning
 because a release of Lance chose other defaults.
@@ -7,9 +7,8 @@ An index holds stems alone. A word of a fuzzy query is compared with them twice:
 (without case and accents), and as its own stem. Either may be nearer to what was meant: `harness`
 is held as `har`, which is four edits away from the word.
 
-Guarantees: the index on disk and the scratch index of unindexed rows are built alike; the terms of
-a fuzzy query include every term that an exact search for the same words looks for.
-Deliberately absent: a tokenizer of our own. Lance's is used for every row, indexed or not.
+The index on disk and the scratch index of unindexed rows are built alike; the terms of a fuzzy
+query include every term that an exact search for the same words looks for.
 """
 
 from __future__ import annotations

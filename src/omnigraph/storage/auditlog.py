@@ -1,7 +1,7 @@
 """The recovery audit: one Lance row per recovery, beside the manifests.
 
-Guarantees: append-only. The caller ensures that there is no concurrent append.
-Deliberately absent: what the rows mean, and keeping them single (`commit.audit`).
+Append-only. The caller ensures that there is no concurrent append.
+Not included: what the rows mean, and keeping them single (`commit.audit`).
 """
 
 from __future__ import annotations

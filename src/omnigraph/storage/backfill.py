@@ -80,7 +80,7 @@ def rewrite_table(
 ) -> StagedWrite:
     """Rewrite all rows in the columns of the type."""
     target = prepare_target(root, branch_id, table, base, replaces=True)
-    _, parts = _run(target, fills, _rewrite, spread, f"write {table.name} anew")
+    _, parts = _run(target, fills, _rewrite, spread, f"rewrite {table.name}")
     return finish_target(target, [file for part in parts for file in part])
 
 

@@ -1,8 +1,7 @@
-"""Blobs of one table version: what is there, and any part of its bytes.
+"""Blobs of one table version: metadata, and ranges of bytes.
 
-Guarantees: null, empty and non-empty are distinct; a range is read without the rest; looking at a
-blob reads none of its bytes.
-Deliberately absent: writing. A blob is written as a value like any other.
+Null, empty and non-empty are distinct; a range is read without the rest; looking at a blob reads
+none of its bytes.
 """
 
 from __future__ import annotations

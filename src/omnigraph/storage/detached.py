@@ -5,9 +5,9 @@ Lance's own cleanup never removes them, and keeps every file that they name. So 
 `cleanup` removes those of makers that died. It must not interfere with running processes: an
 operation that creates detached versions holds the maintenance lock, or the one named here.
 
-Guarantees: a detached version belongs to no line and moves no head; what cannot be removed now is
-found by `cleanup`.
-Deliberately absent: what is built upon them (`upkeep`, `stagedwrites`).
+A detached version belongs to no line and moves no head; what cannot be removed now is found by
+`cleanup`.
+Not included: what is built upon them (`upkeep`, `stagedwrites`).
 """
 
 from __future__ import annotations

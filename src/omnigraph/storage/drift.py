@@ -1,7 +1,7 @@
-"""What was done to a table between two versions of one line.
+"""The operations on a table between two of its versions.
 
-Guarantees: reads only; a version whose record is gone is named as unknown, never guessed.
-Deliberately absent: what to do about it (`commit.headrepair`).
+Read-only; a version whose transaction file is missing is reported as unknown. Not included: what to
+do about it (`commit.headrepair`).
 """
 
 from __future__ import annotations

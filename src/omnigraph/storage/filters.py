@@ -8,9 +8,8 @@ columns of such types: some that the filter does not name, such as a list of uns
 all that it tests for null. Here every column of a nested or an extension type is declared as a
 small integer under its own name. Lance resolves columns by position and uses their real types.
 
-Guarantees: a column that the filter does not name never makes a scan fail; any column that is not
-an unsigned integer can be tested for null.
-Deliberately absent: comparisons with nested columns, and any filter on unsigned integers.
+A column that the filter does not name never makes a scan fail; any column that is not an unsigned
+integer can be tested for null.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Settings that a graph keeps for everybody who opens it.
+"""Settings that are stored in a graph.
 
     _settings.json     {"durability": "process"}
 
-Guarantees: a setting that cannot be read, or that another release wrote and this one does not know,
-counts as not made, so that it never keeps a graph from being opened.
-Deliberately absent: settings of a person (`config`).
+A setting that cannot be read, or that another release wrote and this one does not know, counts as
+not made, so that it never keeps a graph from being opened.
+Not included: settings of a person (`config`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ are random and never reused, and from then on no read of this process uses them.
 Guarantees: an index that cannot be read never makes a read or a write fail, nor changes an answer;
 an index is blamed only if the same question can be answered without it; failures that may pass by
 themselves (a network, credentials) blame nothing.
-Deliberately absent: building. `indexplan` plans what is damaged anew.
+Deliberately absent: building. `indexplan` plans the rebuild of damaged indexes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Foreign Lance datasets as inputs.
 
-Guarantees: read at one version, the newest when the input was listed.
-Deliberately absent: tables of a graph; those are read through snapshots.
+Read at one version, the newest when the input was listed.
 """
 
 from __future__ import annotations

@@ -2,11 +2,9 @@
 
     spread(run_upkeep, [CompactTask(…), BuildTask(…)], "rewrite files")
 
-Guarantees: a task opens the very version that it was planned on, detached ones too, and writes
-files that nothing points to; its answer is a plain value. A task that runs twice leaves litter and
-nothing else.
-Deliberately absent: Spark. A caller with workers passes a `Spread`; without one, tasks run in this
-process.
+A task opens the very version that it was planned on, detached ones too, and writes files that
+nothing points to; its answer is a plain value. A task that runs twice leaves litter and nothing
+else.
 """
 
 from __future__ import annotations

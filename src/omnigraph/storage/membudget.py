@@ -1,11 +1,10 @@
-"""How many bytes of rows an operation may hold in this process at once.
+"""The memory budget of an operation for rows.
 
     with holding.bounded(limit, "merge"):
         ...                                      # who reads rows lets them pass through `held`
 
-Guarantees: what passes the bound is refused with both numbers while it is being read, instead of
-growing until the system ends the process; who sets no bound pays for one lookup.
-Deliberately absent: what is done with the rows; the bound must leave room for it.
+What passes the bound is refused with both numbers while it is being read, instead of growing until
+the system ends the process; who sets no bound pays for one lookup.
 """
 
 from __future__ import annotations

@@ -6,10 +6,6 @@ have the same past. So after a table is opened for the first time, the manifest 
 wrote it is looked at: 20 microseconds on a disk if nothing was published since the last look.
 
 Guarantees, on a disk: a table that was opened after the graph was replaced is not read.
-Deliberately absent: object stores, on which a graph cannot be replaced in one step and a look costs
-a request (they are looked at when a table is missing); processes that never read a manifest, such
-as Spark's workers; and a line of a branch whose manifest this process has not read, in a graph that
-fell back to an earlier state of itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A graph root: the place where one graph lives, and the handles that reach its parts.
+"""A graph root: the address of a graph, with handles to its manifests, tables and objects.
 
-Guarantees: one manifest handle per branch, shared by all threads that hold the same root.
-Deliberately absent: what the parts mean.
+One manifest handle per branch, shared by all threads that hold the same root.
 """
 
 from __future__ import annotations

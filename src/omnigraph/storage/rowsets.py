@@ -5,8 +5,7 @@ portable roaring bitmap. On tables with stable row ids those are the ids. Lance 
 but it takes a Python list; for the 100 000 ids that a traversal may hand over, encoding arrays
 here is about ten times faster, and that would otherwise be most of the cost of such a search.
 
-Guarantees: order and repeats in the input do not matter; an empty set allows nothing.
-Deliberately absent: decoding, and run containers, which Lance does not need.
+Order and repeats in the input do not matter; an empty set allows nothing.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@ A vector index, a scan and a fetch of single rows each compute cosine distance w
 roundings. Whatever finds the candidates, their distances are computed here, once, so that equal
 vectors tie, ties break by id, and an answer is the same before and after an index is built.
 
-Guarantees: pure functions of their arguments; results in a total order.
-Deliberately absent: Lance. Any engine may call these.
+Pure functions of their arguments; results in a total order.
 """
 
 from __future__ import annotations

@@ -6,9 +6,8 @@
 
 This is the front of `vectors`, `text` and `scores`.
 
-Guarantees: the filter and the allowed rows apply before the ranking, never after it, so that a
-selective filter does not thin out the answer; rows that no index covers yet are found too.
-Deliberately absent: embedding a query text. That is the room `embedding`.
+The filter and the allowed rows apply before the ranking, never after it, so that a selective filter
+does not thin out the answer; rows that no index covers yet are found too.
 """
 
 from omnigraph.storage.scores import RRF_K, cosine_distances, rrf

@@ -1,4 +1,4 @@
-"""Lines: the Lance branches of a table, and which graph branch may write to them.
+"""Table forks: the Lance branches of a table, and their owning graph branches.
 
 A table begins on a first line (no fork). When another graph branch first writes to it, the table
 is forked there at the version that the branch sees. Names carry the owner, so that ownership is
@@ -6,8 +6,7 @@ read off a table version without asking anybody:
 
     path  nodes/<table id>-<owner>-<ulid>        fork  <owner>-<ulid>
 
-Guarantees: a name is used once; an unpublished fork is invisible and harmless.
-Deliberately absent: reclaiming forks that are no longer needed.
+A name is used once; an unpublished fork is invisible and harmless.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The physical Arrow schema of a table, and data brought into it.
 
-Guarantees: `id` (and `src`, `dst`) come first and are never null; every property has its column,
-marked with the property's id. Property columns are nullable on disk whatever the schema says, so
-that making a property optional touches no data; the integrity checks hold the promise.
-Deliberately absent: those checks.
+`id` (and `src`, `dst`) come first and are never null; every property has its column, marked with
+the property's id. Property columns are nullable on disk whatever the schema says, so that making a
+property optional touches no data; the integrity checks hold the promise.
 """
 
 from __future__ import annotations

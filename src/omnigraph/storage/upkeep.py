@@ -177,8 +177,8 @@ def fit(root: GraphRoot, current: TableVersion, work: Work) -> Fitted:
 
 
 def _still_fits(current: TableVersion, work: Work) -> bool:
-    """Whether the rows that the work was done for lie where they lay. Nobody writes to the line of
-    a branch that is gone: who wrote meanwhile has forked it too."""
+    """Whether the positions of the rows of this work are unchanged. No other process writes to the
+    line of a branch that is gone: who wrote meanwhile has forked it too."""
     if work.origin is not None:
         return current == work.origin
     base = work.version

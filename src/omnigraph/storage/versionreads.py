@@ -6,8 +6,8 @@
 An open dataset has the version's manifest in memory and fails only when a file is missing. Then the
 versions that are still stored decide: if this one is not among them, its history was reclaimed.
 
-Guarantees: a version that is gone raises `HistoryReclaimedError`, whatever is cached; a version
-that is there and misses a file raises `StorageNotFoundError`. A read that succeeds costs nothing.
+A version that is gone raises `HistoryReclaimedError`, whatever is cached; a version that is there
+and misses a file raises `StorageNotFoundError`. A read that succeeds costs nothing.
 """
 
 from __future__ import annotations

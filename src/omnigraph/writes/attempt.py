@@ -266,7 +266,7 @@ class BranchWriter:
 
 def _may_repeat(error: OmniGraphError) -> bool:
     """Whether to prepare the write again. A condition that failed under the lock concerns one
-    member alone, who is told when it is evaluated again."""
+    member only, which gets the error when it is evaluated again."""
     if isinstance(error, LockTimeoutError):
         return False
     return isinstance(error, PreconditionFailedError) or (

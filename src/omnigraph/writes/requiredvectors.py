@@ -1,12 +1,11 @@
-"""Vectors that a type requires and a write does not give: made from their texts, on the way in.
+"""Required vectors that a write does not contain: computed from their texts before validation.
 
 A row of a type with `vec: Vector(384) @embed("text")`, not optional, cannot be inserted with the
 text alone. Where a provider is configured, such vectors are made before rows are checked; optional
 ones are left for `embed`.
 
-Guarantees: a provider that fails fails the write, before anything is staged; a text is sent once
-for each request, however often that is evaluated.
-Deliberately absent: texts that change later; their vectors are stale until `embed` renews them.
+A provider that fails fails the write, before anything is staged; a text is sent once for each
+request, however often that is evaluated.
 """
 
 from __future__ import annotations

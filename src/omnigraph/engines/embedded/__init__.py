@@ -6,9 +6,8 @@ and spaces), `adjacency`, `neighbours` and `walk` (edges), `frame` (rows), `fram
 `lookupcache` (who has a key), `view` (what a write sees), `mutationrows`, `mutation`, `integrity`,
 `stagedelta`.
 
-Guarantees: a query only reads, and a write only stages; rows stay numbers until they are returned;
-caches hold immutable things.
-Deliberately absent: commits, and everything that another engine would need to know.
+A query only reads, and a write only stages; rows stay numbers until they are returned; caches hold
+immutable things.
 """
 
 from omnigraph.engines.embedded.engine import EmbeddedEngine

@@ -5,9 +5,9 @@ code, and some of those are long; so a query that may take long runs in a thread
 (`listening`), and a single long kernel through `wait`, while the caller's thread keeps listening.
 
 Guarantees: `LimitExceededError` before memory is taken, not after, also when less is free than the
-query may use; Ctrl-C and cancellation are seen
-within about 50 ms, and what still runs then stops at its next check. Whoever listens to
-`omnigraph.progress` hears how many rows were read or walked over, in the thread that asked.
+query may use; Ctrl-C and cancellation are seen within about 50 ms, and what still runs then stops
+at its next check. A listener of `omnigraph.progress` hears how many rows were read or walked over,
+in the thread that asked.
 Deliberately absent: accounting of shared caches; those have a budget of their own.
 """
 

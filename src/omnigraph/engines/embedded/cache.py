@@ -1,9 +1,8 @@
-"""Memory that queries share: columns, numberings and adjacency of immutable table versions.
+"""The shared cache of queries: columns, numberings and adjacency of immutable table versions.
 
-Guarantees: the sum of what is held stays within a byte budget, least recently used first out; an
-entry is made once even when several threads want it; an entry that alone exceeds the budget is
-handed out but not held. Keys name immutable things, so nothing ever has to be invalidated.
-Deliberately absent: any knowledge of what is held.
+The sum of what is held stays within a byte budget, least recently used first out; an entry is made
+once even when several threads want it; an entry that alone exceeds the budget is handed out but not
+held. Keys name immutable things, so nothing ever has to be invalidated.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
     evaluate(expr, frame, run)   an array with one value per row, or a scalar for all of them
     holds(predicates, frame, run)   marks of the rows for which all predicates are true
 
-Guarantees: properties are fetched by number when an expression asks for them.
-Deliberately absent: what expressions mean; both engines share that.
+Properties are fetched by number when an expression asks for them.
 """
 
 from __future__ import annotations

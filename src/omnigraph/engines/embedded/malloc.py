@@ -3,9 +3,8 @@
 Arrow's pool and the C library keep some of what was freed, in case it is wanted again soon. Arrays
 of one query are wanted by the next; after a large table has been read once, what that took is not.
 
-Guarantees: frees nothing that is in use; does nothing where the system cannot be asked; a choice
-that somebody made for the process stands.
-Deliberately absent: a pool of our own. Batches that storage hands over are in Arrow's default one.
+Frees nothing that is in use; does nothing where the system cannot be asked; a choice made for the
+process is kept.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def _distinct(entities: Entities) -> Array:
         return numbers
     if not _is_dense(entities):
         return np.unique(numbers)
-    # By a table of marks, which is much quicker than sorting. The last mark is nobody's.
+    # By a table of marks, which is much quicker than sorting. The last mark belongs to no entity.
     marks = np.zeros(entities.space.size + 1, bool)
     marks[numbers] = True
     return np.flatnonzero(marks[:-1])
@@ -140,7 +140,7 @@ def _distinct(entities: Entities) -> Array:
 def _spread(entities: Entities, found: Array, ranking: Ranking) -> Ranking:
     """By row, what is known by node."""
     places = entities.numbers
-    size = entities.space.size + 1  # the last place is nobody's
+    size = entities.space.size + 1  # the last place belongs to no entity
     if not _is_dense(entities):
         distinct, places = np.unique(places, return_inverse=True)
         found, size = places_of(distinct, found), len(distinct)

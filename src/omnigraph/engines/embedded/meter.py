@@ -3,8 +3,7 @@
 Operators are generators that call each other; the meter knows whose turn it is. Time and reads go
 to the operator whose turn it is, so what an operator's inputs cost is not counted as its own.
 
-Guarantees: nothing is measured, and almost nothing spent, unless a profile or debug log is wanted.
-Deliberately absent: how the figures are shown.
+Nothing is measured, and almost nothing spent, unless a profile or debug log is wanted.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@ A merge brings columns, or wider types of columns, to a table that has not got t
 about the table as it will be: rows that are there have the defaults in new columns, and keys are
 spelled in the wider type.
 
-Guarantees: the holders of a key as they will be found when the table has its columns. A rule over
-columns that the table has already costs what it always does; another one a pass over the column.
-The caller chooses the engine that makes the passes.
-Deliberately absent: writing the columns (`storage.stagedwrites`).
+The holders of a key as they will be found when the table has its columns. A rule over columns that
+the table has already costs what it always does; another one a pass over the column. The caller
+chooses the engine that makes the passes.
+Not included: writing the columns (`storage.stagedwrites`).
 """
 
 from __future__ import annotations

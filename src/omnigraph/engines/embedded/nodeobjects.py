@@ -1,8 +1,8 @@
 """Properties of bound nodes and edges, and nodes as whole objects.
 
-Guarantees: `NOBODY` has null properties and is a null object.
-Deliberately absent: what an object looks like (`expressions.shapes`), and blobs, which are read
-through an API of their own.
+`NOBODY` has null properties and is a null object.
+Not included: what an object looks like (`expressions.shapes`), and blobs, which are read through an
+API of their own.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _type_names(entities: Entities) -> pa.Array:
 
 
 def _only(entities: Entities, type_name: str) -> Entities:
-    """The same rows, with nobody where the type is another."""
+    """The same rows, with `NOBODY` for entities of other types."""
     space = entities.space
     place = space.types.index(type_name) if type_name in space.types else len(space.types)
     kept = space.places(entities.numbers) == place

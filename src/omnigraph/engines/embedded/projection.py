@@ -1,7 +1,6 @@
 """From rows of numbers to columns of values: between stages, and at the end as Arrow batches.
 
-Guarantees: properties are fetched batch by batch, for returned rows only.
-Deliberately absent: order and limits, which came before.
+Properties are fetched batch by batch, for returned rows only.
 """
 
 from __future__ import annotations

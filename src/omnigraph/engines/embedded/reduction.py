@@ -48,7 +48,7 @@ def reduce_rows(operator: Reduce, frame: Frame, run: Run) -> Frame:
 
 
 def matches(branch: Branch, anchor: Entities, run: Run) -> Array:
-    """By row: how many matches of the branch hang on the anchor's node; none on nobody."""
+    """By row: the number of matches of the branch at the anchor node; 0 for `NOBODY`."""
     space, numbers = anchor.space, anchor.numbers
     if len(numbers) * _WHOLE_SHARE >= space.size:
         whole = _for_all(branch, space, run)

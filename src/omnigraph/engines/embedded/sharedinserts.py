@@ -119,7 +119,7 @@ def _is_fresh(table: TableType) -> bool:
 
 
 def _stands(view: View, whole: Delta) -> bool:
-    """Whether every row is new, and none of them breaks a rule, whoever comes first."""
+    """Whether every row is new and none violates a constraint, in any order of the requests."""
     for change in whole.values():
         ids = change.ids
         if len(ids.unique()) < len(ids):

@@ -1,8 +1,8 @@
 """Staging a delta: one staged write per table that it touches.
 
-Guarantees: rows whose ids are all new are appended, which costs their own number; only then are
-existing rows looked for where a row may replace one. Nothing becomes visible here.
-Deliberately absent: checks (`integrity`), and landing what was staged.
+Rows whose ids are all new are appended, which costs their own number; only then are existing rows
+looked for where a row may replace one. Nothing becomes visible here.
+Not included: checks (`integrity`), and landing what was staged.
 """
 
 from __future__ import annotations

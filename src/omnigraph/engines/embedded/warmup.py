@@ -1,8 +1,7 @@
 """Making what queries would make first: neighbour lists, kept beside the tables.
 
-Guarantees: each edge type by itself, so that no more memory is used than a query over it would;
-nothing is made twice for the same versions, nor for tables that are not kept (`adjacency_store`).
-Deliberately absent: when; maintenance calls this once files lie as they will stay.
+Each edge type by itself, so that no more memory is used than a query over it would; nothing is made
+twice for the same versions, nor for tables that are not kept (`adjacency_store`).
 """
 
 from __future__ import annotations

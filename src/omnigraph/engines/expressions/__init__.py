@@ -5,7 +5,6 @@
 - `searches`: constants and fusion of search functions.
 - `shapes`: what a returned node looks like, and the schema of a result.
 
-Guarantees: both engines call this code, in this process or inside Spark's tasks, so that a query
-has one meaning.
-Deliberately absent: where rows come from, and everything that needs more than one row at a time.
+Both engines call this code, in this process or inside Spark's tasks, so that a query has one
+meaning.
 """

@@ -1,7 +1,7 @@
 """The ids that a lookup by key asks for.
 
-Guarantees: both engines spell a key as the ids of its rows are spelled; nulls ask for nothing.
-Deliberately absent: which predicates become lookups (`plan.rules.look_up_keys`).
+Both engines spell a key as the ids of its rows are spelled; nulls ask for nothing.
+Not included: which predicates become lookups (`plan.rules.look_up_keys`).
 """
 
 from __future__ import annotations

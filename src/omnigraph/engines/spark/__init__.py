@@ -5,8 +5,5 @@
 - `queries`, `engine`: read queries over DataFrames.
 - `tablecompare`: what differs between two versions of a table.
 
-Guarantees: rows stay on executors; nothing here moves a branch. Importing this package does not
-import PySpark.
-Deliberately absent: commits, and meaning of its own. Loads, exports and checks are in `bulk`, rules
-in `rows`.
+Rows stay on executors; nothing here moves a branch. Importing this package does not import PySpark.
 """

@@ -6,9 +6,8 @@ workers run on this machine; elsewhere the package is only sent along with a job
     OMNIGRAPH_SPARK_PANDAS=false    do without pandas, as the command line does: pyarrow would
                                     import it, which takes as long as all the rest here
 
-Guarantees: imports and nothing else. Lance must not be used before the fork. Sessions of other
-people's programs keep pandas, for their functions.
-Deliberately absent: the daemon itself, which is PySpark's.
+Imports and nothing else. Lance must not be used before the fork. Sessions of other people's
+programs keep pandas, for their functions.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 Where a graph lies, with its keys, travels with the work; inputs and outputs are opened by their
 addresses, with the variables of the process that opens them.
 
-Guarantees: variables that a worker has itself count; what was lent is gone when the task ends, for
-the next task in the same process may belong to another user.
-Deliberately absent: any other variable.
+Variables that a worker has itself count; what was lent is gone when the task ends, for the next
+task in the same process may belong to another user.
 """
 
 from __future__ import annotations

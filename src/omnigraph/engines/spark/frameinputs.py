@@ -3,9 +3,8 @@
 A DataFrame may come out differently when it is computed again, and a load may need to read its
 input twice. So its rows are written to scratch files once, on executors, and loaded from there.
 
-Guarantees: rows do not pass through the driver; scratch files lie below the graph's own root, in a
-folder of their own, which the load removes.
-Deliberately absent: what the columns mean.
+Rows do not pass through the driver; scratch files lie below the graph's own root, in a folder of
+their own, which the load removes.
 """
 
 from __future__ import annotations

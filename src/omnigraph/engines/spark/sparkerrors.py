@@ -1,8 +1,7 @@
 """What Spark raises, as errors of ours.
 
-Guarantees: an error of ours that a task raised comes out as what it was; a job that was cancelled
-reads as cancelled; everything else names the job's own first line rather than a page of Java.
-Deliberately absent: retries. Spark repeats tasks by itself, as often as it is configured to.
+An error of ours that a task raised comes out as what it was; a job that was cancelled reads as
+cancelled; everything else names the job's own first line rather than a page of Java.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Tables of a snapshot as DataFrames.
 
-Guarantees: one immutable version; only the columns asked for are read, on executors, file by file.
-Deliberately absent: the data source, which is for programs of others and costs more.
+One immutable version; only the columns asked for are read, on executors, file by file.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 A worker collects garbage after every task, and looks through everything that it has imported: with
 this package, Arrow and Lance that took 45 ms, most of what a small task costs.
 
-Guarantees: what a task makes is collected as ever.
-Deliberately absent: the driver's garbage, which is the program's.
+What a task makes is collected as ever.
 """
 
 from __future__ import annotations

@@ -8,9 +8,8 @@
     lint(text, catalog)                  what compiles but is probably not meant
     format_queries(text)                 the one canonical layout
 
-Guarantees: pure; text that does not compile raises `QueryError` with every finding and nothing
-else; importing this package costs nothing, because each part is loaded when it is first used.
-Deliberately absent: reading files, running queries.
+Pure; text that does not compile raises `QueryError` with every finding and nothing else; importing
+this package costs nothing, because each part is loaded when it is first used.
 """
 
 from __future__ import annotations

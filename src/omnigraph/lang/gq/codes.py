@@ -1,8 +1,6 @@
 """Every code that the query language can answer with, and what it means.
 
-Guarantees: a published code never changes its meaning; no code is used that is not listed here.
-Deliberately absent: wording of single findings, which needs the names at hand. T18 once refused
-to order by an alias beside `nearest`; scores are ordinary columns now, so nothing raises it.
+A published code never changes its meaning; no code is used that is not listed here.
 """
 
 from __future__ import annotations

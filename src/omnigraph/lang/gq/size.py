@@ -1,10 +1,10 @@
 """How large a query may be.
 
-Guarantees: a query within these limits is checked, planned and explained in a time that grows with
-its length, without exhausting the interpreter's stack. A larger one is refused before that.
-Constants in lists do not count: they are data. A write may have any number of statements; the
-limits hold for each of them.
-Deliberately absent: how deep a query may nest, which the parser limits (`MAX_DEPTH`).
+A query within these limits is checked, planned and explained in a time that grows with its length,
+without exhausting the interpreter's stack. A larger one is refused before that. Constants in lists
+do not count: they are data. A write may have any number of statements; the limits hold for each of
+them.
+Not included: how deep a query may nest, which the parser limits (`MAX_DEPTH`).
 """
 
 from __future__ import annotations

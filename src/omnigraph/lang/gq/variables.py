@@ -1,8 +1,7 @@
 """Which variables a part of a query uses, and where.
 
-Guarantees: pure, complete for every kind of node; parameters count as variables here, because
-only their declaration tells them apart.
-Deliberately absent: scopes.
+Pure, complete for every kind of node; parameters count as variables here, because only their
+declaration tells them apart.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 What it does: text → tree (`parse`) → catalog (`compile_schema`); catalog ↔ canonical JSON
 (`to_json`, `from_json`); two catalogs → ordered steps (`plan_migration`, `apply_steps`); text →
 text in one style (`format_schema`).
-Guarantees: pure functions; texts that do not compile raise `SchemaError` with every finding.
-Deliberately absent: data. A step says which check it needs; others run it.
+Pure functions; texts that do not compile raise `SchemaError` with every finding.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """A checked schema without identities: interfaces expanded, constraints in one place.
 
-Guarantees: every name in a shape refers to something in the same schema.
-Deliberately absent: ids and columns, which `identity` adds against an accepted catalog; equality
-and spelling of the classes, whose making would cost start-up time.
+Every name in a shape refers to something in the same schema.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Spell trees as text, one line per declaration head, property or constraint.
 
-Guarantees: what is written reads back as an equal tree.
-Deliberately absent: comments and blank lines (see `format`).
+What is written reads back as an equal tree.
 """
 
 from __future__ import annotations

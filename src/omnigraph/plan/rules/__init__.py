@@ -1,8 +1,8 @@
 """The optimizer: a tuple of rules, applied once each, in this order.
 
 Each rule is a function from a plan to a plan with the same rows. Read them top to bottom.
-Guarantees: no rule looks at anything but the plan, the catalog and the statistics, so equal inputs
-give equal plans.
+No rule looks at anything but the plan, the catalog and the statistics, so equal inputs give equal
+plans.
 """
 
 from __future__ import annotations

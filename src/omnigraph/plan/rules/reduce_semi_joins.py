@@ -3,7 +3,7 @@
 - A negation that hangs on one variable becomes an anti-join: the set of nodes that match is found
   once, over node numbers, and never as a list of ids.
 - Where repeats do not matter (distinct rows; only min, max and distinct aggregates), variables that
-  nobody looks at become semi-joins.
+  are not used become semi-joins.
 """
 
 from __future__ import annotations

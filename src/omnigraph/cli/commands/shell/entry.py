@@ -1,6 +1,6 @@
-"""What a person typed: is it complete, and what is it?
+"""Input of the shell: whether it is complete, and what kind of statement it is.
 
-Guarantees: pure; braces inside strings and comments do not count.
+Pure functions; braces inside strings and comments do not count.
 """
 
 from __future__ import annotations

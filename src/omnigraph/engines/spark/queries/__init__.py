@@ -4,8 +4,7 @@ Read in this order: `columnnames` (which column holds what), `batches` (expressi
 `run` and `flow` (rows on their way), `scans` (tables), then one module per family of operators,
 `execute`, and `resultbatches`.
 
-Guarantees: the same rows in the same order as the embedded engine; rows stay on executors until
-they are returned, a batch at a time; expressions mean what `engines.expressions` says, and are
-left to Spark itself only where it means the same.
-Deliberately absent: choices between plans, and any state between two queries.
+The same rows in the same order as the embedded engine; rows stay on executors until they are
+returned, a batch at a time; expressions mean what `engines.expressions` says, and are left to Spark
+itself only where it means the same.
 """

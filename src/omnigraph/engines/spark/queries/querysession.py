@@ -1,8 +1,7 @@
 """A session of SQL for queries, beside the one that the caller has.
 
-Guarantees: settings that queries rely on, such as times in UTC, hold whatever the caller's session
-says; nothing of the caller's is changed.
-Deliberately absent: Connect endpoints. There our settings are put into the session that we opened.
+Settings that queries rely on, such as times in UTC, hold whatever the caller's session says;
+nothing of the caller's is changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Branches: rows kept or weighed by how many matches hang on a node, without listing them.
 
-Guarantees: exact whole numbers; a count beyond 64 bits fails instead of wrapping around.
-Deliberately absent: branches of several hops; the plan lists those.
+Exact whole numbers; a count beyond 64 bits fails instead of wrapping around.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 The last projection runs in tasks, which send Arrow batches as bytes; the driver only unpacks them,
 partition by partition, as they are asked for.
 
-Guarantees: batches have the schema of the result, and rows their order.
-Deliberately absent: holding all rows anywhere but in what the caller makes of them.
+Batches have the schema of the result, and rows their order.
 """
 
 from __future__ import annotations

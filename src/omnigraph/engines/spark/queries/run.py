@@ -1,7 +1,6 @@
 """One query on its way through Spark: its session, snapshot, constants and column names.
 
-Guarantees: column names are unique within a query.
-Deliberately absent: operators.
+Column names are unique within a query.
 """
 
 from __future__ import annotations

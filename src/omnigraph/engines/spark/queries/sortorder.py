@@ -1,8 +1,7 @@
 """Total order: sort keys, then ids; and the first rows of it.
 
-Guarantees: nulls first ascending and last descending; NaN larger than any number; texts by code
-points, nodes by id and then by type.
-Deliberately absent: what breaks ties; the plan lists those names.
+Nulls first ascending and last descending; NaN larger than any number; texts by code points, nodes
+by id and then by type.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ walks that can be started are started together, from the same types; walks of on
 because they only remove possibilities, while a walk of several hops chooses its directions once.
 Walks between variables that nothing gives a type lead from left to right, as they are declared.
 
-Guarantees: the result does not depend on the order of the walks.
-Deliberately absent: what one walk means (`walks`, `paths`).
+The result does not depend on the order of the walks.
+Not included: what one walk means (`walks`, `paths`).
 """
 
 from __future__ import annotations

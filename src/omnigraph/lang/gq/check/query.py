@@ -1,7 +1,6 @@
 """Check a whole query: its parameters, then its stages or statements.
 
-Guarantees: returns IR only when the query added no error to the report.
-Deliberately absent: files. Each query is checked on its own.
+Returns IR only when the query added no error to the report.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@
     queries       reads and mutations, stage by stage
     writing       a tree as text
 
-Guarantees: a built query is text in the end, so it has the meaning, the checks, the messages and
-the cache that the same text has.
-Deliberately absent: the catalog. What exists is checked when the query is compiled.
+A built query is text in the end, so it has the meaning, the checks, the messages and the cache that
+the same text has.
 """

@@ -2,6 +2,5 @@
 
 What it does: `lexer` cuts the text, `parser.read` builds the tree; the readers in between each
 know one part of the grammar.
-Guarantees: any text is read to its end; mistakes go to a report, never into an exception.
-Deliberately absent: the catalog.
+Any text is read to its end; mistakes go to a report, never into an exception.
 """
