@@ -1,8 +1,8 @@
-"""Changing the graph with a query of insert, update, upsert or delete statements.
+"""Mutations: queries of insert, update, upsert or delete statements.
 
-Guarantees: all statements or none; each sees what those before it did; one instant and one commit
-for all of them. A predicate that matches nothing changes nothing, and if nothing changes there is
-no commit.
+Guarantees: statements are atomic; each sees the effects of those before it; all share one timestamp
+and one commit. A predicate that matches nothing changes nothing, and if nothing changes there is no
+commit.
 Deliberately absent: concurrency (`writes.attempt`), and what predicates mean (`engines`).
 """
 
@@ -53,7 +53,7 @@ _TOLD: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class MutationRequest(Portable):
-    """A mutation text with its parameters. It is compiled against the schema that it meets."""
+    """A mutation text with its parameters. It is compiled against the current schema."""
 
     text: str
     conditions: Conditions
@@ -100,7 +100,7 @@ class MutationRequest(Portable):
             return None
         try:
             return orjson.dumps(told)
-        except TypeError:  # a number of more than 64 bits, or half a character
+        except TypeError:  # a number of more than 64 bits, or a lone surrogate
             return None
 
     @classmethod
@@ -137,7 +137,7 @@ class MutationRequest(Portable):
 
 @dataclass(frozen=True, slots=True)
 class _SameInsert:
-    """One text of inserts, which several writers run with parameters of their own."""
+    """One text of inserts that several writers run with different parameters."""
 
     text: str
     name: str | None
@@ -167,9 +167,10 @@ def mutate(
     if_commit: str | None = None,
     idempotency_key: str | None = None,
 ) -> WriteResult:
-    """Run a mutation on a branch. `if_commit`: only while the branch stands at that commit."""
+    """Run a mutation on a branch. `if_commit`: fail unless the head of the branch is that
+    commit."""
     root = context.writable().root
-    # Mistakes in the text and in its parameters are found before anybody else has to wait.
+    # Errors in the text and its parameters are found before any lock is taken.
     snapshot = resolve(root, Target(branch))
     query = compile_write(text, name, snapshot.catalog)
     bound = gq.bind_params(query, params or {})
@@ -194,7 +195,7 @@ def mutate(
 
 
 def _embedder(query: WriteQuery, moment: Moment, catalog: Catalog) -> RequiredVectors | None:
-    """What makes the vectors that inserted rows lack. They are made here, while no lock is held."""
+    """The function that computes missing vectors of inserted rows, while no lock is held."""
     inserts = [
         (table, {a.property: a.value for a in statement.assignments})
         for statement in _inserts(query)
@@ -229,7 +230,7 @@ def compile_write(text: str, name: str | None, catalog: Catalog) -> WriteQuery:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether JSON gives back just this."""
+    """Whether a JSON round trip preserves the value."""
     if isinstance(value, dict):
         return all(type(key) is str and _is_plain(item) for key, item in value.items())
     if type(value) is list:

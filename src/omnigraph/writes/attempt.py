@@ -1,4 +1,4 @@
-"""Writing: what every write has in common, from a request to its commit.
+"""Execution of write requests, from evaluation to the commit, with retries.
 
 A request is evaluated against a view (what the branch shows, and what members of the same group
 did before it) and gives a delta; the deltas of a group become one staged write per table and one
@@ -6,12 +6,13 @@ publish, in which every member has a commit of its own.
 
     prepare → stage → door; on a conflict: prepare again, now holding the branch's lock
 
-Guarantees: what a write's checks read is fenced, so that it lands only on a state that gives the
-same verdict; inserts and upserts are prepared again after a conflict with a concurrent commit, at
-most `ATTEMPTS` times; a request that changes existing rows fails with the conflict instead, unless
-only maintenance came between. A member that fails does not affect the others.
-Deliberately absent: waiting for others to join (`groupcommit`), how processes write for each other
-(`handoff`), and what requests mean.
+Guarantees: the data that the checks of a write read is fenced, so that the write is committed only
+on a state on which the checks give the same result; inserts and upserts are prepared again after a
+conflict with a concurrent commit, at most `ATTEMPTS` times; a request that changes existing rows
+fails with the conflict instead, unless only maintenance happened in between. A member that fails
+does not affect the others.
+Deliberately absent: forming groups (`groupcommit`), writing for other processes (`handoff`), and
+the semantics of requests.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ from omnigraph.writes.handoff import AnsweredError, Guests, Waiting
 from omnigraph.writes.request import Conditions, Evaluated, Request, Ticket, result_of
 
 ATTEMPTS = 5
-# A member that touches more rows than this is published alone, since its commit lists them.
+# A member that changes more rows than this is published alone, because its commit lists them.
 MOST_LISTED = 64
-# After a conflict, writes to the branch are prepared under its lock for so long.
+# After a conflict, writes to the branch are prepared under its lock for this time.
 _CONTENDED_S = 2.0
 
 
@@ -85,14 +86,14 @@ class _Prepared:
 
 
 class BranchWriter:
-    """Carries requests to one branch through the door."""
+    """Executes requests to one branch and commits them."""
 
     def __init__(self, root: GraphRoot, branch: str) -> None:
         self.root = root
         self.branch = branch
 
     def write(self, tickets: Sequence[Ticket], *, optimistic: int = 1) -> None:
-        """Carry tickets out, as many as fit together; those that do not are left undone.
+        """Execute as many tickets as fit together; the others are left for the next group.
 
         The first `optimistic` attempts are prepared without holding the lock.
         """
@@ -101,7 +102,7 @@ class BranchWriter:
             if not waiting:
                 return
             locked = attempt >= optimistic or (attempt == 0 and self._skips_ahead(waiting))
-            # Whom a failure concerns: everybody, until it is known who takes part.
+            # The tickets that get an error: all, until the members are known.
             involved = list(waiting)
             try:
                 self._attempt(waiting, locked, involved)
@@ -129,8 +130,8 @@ class BranchWriter:
         self._settle(prepared, commits)
 
     def _attempt_locked(self, tickets: Sequence[Ticket], involved: list[Ticket]) -> None:
-        """While another process holds the lock, it may carry our tickets out; once we hold it, we
-        carry out those of others along with our own."""
+        """While another process owns the lock, it may execute our tickets; once we own it, we
+        execute those of other processes together with ours."""
         first = tickets[0].request
         guests = Guests(self.root, tickets)
         prepared: list[_Prepared] = []
@@ -164,7 +165,8 @@ class BranchWriter:
     # Preparing
 
     def _prepare_with(self, line: BranchLog, ours: Sequence[Ticket], guests: Guests) -> _Prepared:
-        """Our tickets and those of guests; ours alone, if guests make it fail."""
+        """Our tickets and those of guests (other processes); only ours if the guests cause a
+        failure."""
         invited = guests.take(line)
         try:
             return self._prepare(line, [*ours, *invited])
@@ -275,7 +277,7 @@ def _may_repeat(error: OmniGraphError) -> bool:
 
 
 def _leading_equals(tickets: Sequence[Ticket]) -> list[Ticket]:
-    """The first tickets, as long as they have something in common and no condition."""
+    """The first tickets, while they share a `joint` and have no condition."""
     joint = tickets[0].request.joint
     if joint is None:
         return []
@@ -296,8 +298,8 @@ def _fits(member: _Member, members: Sequence[_Member], over: Delta) -> bool:
     """Whether a member can share the staged writes of those before it.
 
     Each row belongs to one member, so that the changes of every commit can be determined. Guests
-    write to tables only that we write to ourselves: so they bring us no other table's troubles, and
-    a write to one table, which recovery can always finish, stays one.
+    may only write to tables that we also write to. So they cannot cause errors in other tables, and
+    a write to one table, which recovery can always complete, remains one.
     """
     delta = member.evaluated.delta
     if member.ticket.is_guest and not delta.keys() <= over.keys():
@@ -332,7 +334,7 @@ def _check_head(snapshot: Snapshot, conditions: Conditions) -> None:
 
 
 def _check_seen(ticket: Ticket, snapshot: Snapshot) -> None:
-    """A request that changes existing rows goes on only if what it read is still the same."""
+    """A request that changes existing rows continues only if the data that it read is unchanged."""
     if not ticket.request.is_strict:
         return
     for table_id, before in ticket.seen.items():
@@ -388,7 +390,7 @@ def _details(member: _Member, place: int, size: int) -> dict[str, Any]:
     if request.conditions.idempotency_key is not None and request.fingerprint is not None:
         details["request"] = request.fingerprint
     if size > 1:
-        # The tables' versions stand in the first commit; these are the rows that are this one's.
+        # The table versions are in the first commit; these are the rows of this commit.
         details["group"] = {
             "place": place,
             "size": size,
@@ -419,14 +421,14 @@ def _finish(ticket: Ticket, outcome: WriteResult | Exception) -> None:
 
 
 def _fail(tickets: Sequence[Ticket], error: OmniGraphError) -> None:
-    """Give each ticket the error, as an object of its own: threads raise it side by side."""
+    """Give each ticket its own copy of the error, because several threads raise it."""
     for ticket in tickets:
         if not ticket.is_done:
             ticket.error = copy.copy(error)
             ticket.error.__cause__ = error.__cause__
 
 
-# Where writers met each other lately.
+# Branches with recent conflicts.
 
 _contended: dict[tuple[str, str], float] = {}
 _contended_guard = threading.Lock()

@@ -1,15 +1,14 @@
 """Group commit: threads that write to one branch share table commits and publishes.
 
-Each branch has a queue. The first thread to come leads: it carries out everything that waits,
-itself included, as one group. Who comes meanwhile waits in line, and the next leader takes them
-all. Threads that write one request after another come back a moment after their group is done; a
-leader gives as many as there were last time that moment, and no more than a part of what the last
-group took. A single writer never waits.
+Each branch has a queue. The first thread becomes the leader: it executes all waiting requests,
+including its own, as one group. Threads that arrive in the meantime wait in the queue, and the next
+leader executes all of them. Threads that write repeatedly return shortly after their group is done,
+so a leader waits until as many members as in the last group are present, but at most for a fraction
+of the duration of the last group. A single writer never waits.
 
-Guarantees: requests are carried out in the order in which they came, save that one which cannot
-share with those before it goes into the next group; each keeps its own commit and its own error;
-branches do not wait for each other.
-Deliberately absent: a thread of its own. If callers go away, nothing keeps running.
+Guarantees: requests are executed in the order of arrival, except that a request that cannot share
+with those before it goes into the next group; each keeps its own commit and its own error; branches
+do not wait for each other. There is no background thread: if no caller is active, nothing runs.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from omnigraph.writes.request import Request, Ticket
 
 MOST_IN_GROUP = 64
 _MOST_QUEUES = 1024
-# The longest that a leader waits for those who were there before, as a share of the last group.
+# The maximum time that a leader waits for members of the last group, as a share of its duration.
 _PATIENCE = 0.5
 
 
@@ -41,14 +40,15 @@ def write_in_group(root: GraphRoot, branch: str, request: Request) -> WriteResul
 
 
 def write_alone(root: GraphRoot, branch: str, request: Request) -> WriteResult:
-    """Carry out a request that is too large to make others wait for it."""
+    """Execute a request outside the queue, because it is so large that others would wait for it."""
     ticket = Ticket(request)
     BranchWriter(root, branch).write([ticket], optimistic=2)
     return ticket.outcome()
 
 
 class _Waiting:
-    """A ticket in line. The thread sleeps until it is done or has become the leader."""
+    """A ticket in the queue. Its thread sleeps until the ticket is done or the thread is the
+    leader."""
 
     __slots__ = ("awake", "gone", "leads", "ticket")
 
@@ -65,12 +65,12 @@ class _Queue:
         self._led = False
         self._guard = threading.Lock()
         self._arrived = threading.Condition(self._guard)
-        # How many were there when the last group was done, and how long it took.
+        # Number of members present after the last group, and its duration.
         self._company = 1
         self._took_s = 0.0
 
     def submit(self, request: Request, writer: BranchWriter) -> WriteResult:
-        """`writer` is used if this thread comes to lead."""
+        """`writer` is used if this thread becomes the leader."""
         mine = _Waiting(Ticket(request))
         with self._guard:
             self._line.append(mine)
@@ -87,17 +87,17 @@ class _Queue:
         try:
             mine.awake.wait()
         except BaseException:
-            # Ctrl-C, say. Its thread is not there any more to lead the others, now or later.
+            # Ctrl-C, for example. Its thread is no longer available as a leader.
             with self._guard:
                 mine.gone = True
-                with suppress(ValueError):  # in the group that is being written
+                with suppress(ValueError):  # in the group that is being executed
                     self._line.remove(mine)
             if mine.leads:
                 self._hand_over()
             raise
 
     def _lead(self, mine: _Waiting, writer: BranchWriter) -> None:
-        """Write groups until our own ticket is done, then hand over."""
+        """Execute groups until our own ticket is done, then pass the leadership on."""
         try:
             while not mine.ticket.is_done:
                 self._write(self._next_group(), writer)
@@ -117,8 +117,8 @@ class _Queue:
         try:
             writer.write([waiting.ticket for waiting in group])
         except BaseException:
-            # Ctrl-C in the leader, say. It may have come after the publish, so the write is not
-            # repeated.
+            # Ctrl-C in the leader, for example. It may have come after the publish, so the write is
+            # not repeated.
             for waiting in group:
                 if not waiting.ticket.is_done:
                     waiting.ticket.error = _interrupted()
@@ -127,11 +127,12 @@ class _Queue:
             self._release(group, time.monotonic() - begun)
 
     def _release(self, group: Sequence[_Waiting], took_s: float) -> None:
-        """Wake those who have their outcome; the others go back to the head of the line."""
+        """Wake the threads whose tickets are done; the others return to the head of the queue."""
         with self._guard:
             undone = [each for each in group if not each.ticket.is_done and not each.gone]
             self._line.extendleft(reversed(undone))
-            # Who came too late for this group counts: else the crowd never gets together again.
+            # Late arrivals are counted too; otherwise the group would not grow to its full size
+            # again.
             self._company = len(group) - len(undone) + len(self._line)
             self._took_s = took_s
         for waiting in group:
@@ -152,9 +153,9 @@ def _interrupted() -> CommitOutcomeUnknownError:
     return CommitOutcomeUnknownError("The leader of the group commit was interrupted.")
 
 
-# Handles that reach one graph share its queues; but not those that may refer to other places: a
-# group is written by one of its members, with what that one may do and with its durability. A queue
-# is kept between writes, since it remembers how many it serves, and holds no handle.
+# Handles of one graph share its queues, unless they allow different external blobs: a group is
+# executed by one of its members, with the permissions and the durability of that member. A queue is
+# kept between writes, because it stores the size of the last group, and holds no handle.
 _Name = tuple[str, str, AllowList, Durability]
 _queues: dict[_Name, _Queue] = {}
 _queues_guard = threading.Lock()
@@ -173,7 +174,7 @@ def _queue(root: GraphRoot, branch: str) -> _Queue:
 
 def _start_over() -> None:
     global _queues, _queues_guard
-    # A child has none of the threads that its parent's queues wait for.
+    # After a fork, the child process has none of the threads in the queues of its parent.
     _queues, _queues_guard = {}, threading.Lock()
 
 

@@ -1,9 +1,9 @@
-"""Processes that write to one branch: who holds its lock also writes for those who wait for it.
+"""Group commit between processes: the owner of the branch lock executes waiting requests.
 
-A process that has to wait leaves its request as a letter (`storage.mailbox`). The holder carries
-out what it finds along with its own, as one group in which everybody has a commit, and answers.
-So a crowd of processes shares table commits and publishes like a crowd of threads does, and those
-who wait need not read what the others wrote.
+A process that has to wait writes its request as a letter (`storage.mailbox`). The lock owner
+executes the letters together with its own request, as one group with a commit for each request, and
+writes responses. So processes share table commits and publishes as threads do, and waiting
+processes need not read the commits of the others.
 
 Guarantees: a request is carried out once, wherever anybody dies: its commit has the id of its
 letter, and who comes to hold the lock without an answer looks for that commit in the history before
@@ -44,16 +44,16 @@ MOST_GUESTS = 64
 _LONGEST = 64 * 1024
 _VERSION = 2
 _ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
-# The answer to a request that the holder could not carry out.
+# The response to a request that the lock owner could not execute.
 _UNDONE = b"{}"
 
 
 class AnsweredError(Exception):
-    """Ends a wait: everything that we waited with has been carried out."""
+    """Ends a wait: all waiting tickets have been executed by the lock owner."""
 
 
 class Waiting:
-    """Our tickets, while another process may hold the lock."""
+    """Our tickets while another process may own the lock."""
 
     def __init__(self, root: GraphRoot, branch: str, tickets: Sequence[Ticket]) -> None:
         self.was_served = False
@@ -78,15 +78,16 @@ class Waiting:
             letter.close()
 
     def _give_up(self, error: OmniGraphError) -> None:
-        """The wait ends with an error; what others took may be done all the same."""
+        """The wait ends with an error. On timeout, check for an answer first: taken letters may
+        still be executed."""
         self._read_answers()
         for ticket, letter in self._posted.items():
             if not letter.withdraw():
                 ticket.error = _unknown(letter.id, error)
 
     def look(self) -> None:
-        """Ask the holder at first, then see whether it answered. Raises `AnsweredError` once all
-        tickets are done."""
+        """On the first call, write the letters; then check for responses. Raises `AnsweredError`
+        once all tickets are done."""
         if not self._has_asked:
             self._has_asked = True
             self._ask()
@@ -95,7 +96,8 @@ class Waiting:
             raise AnsweredError
 
     def settle(self, line: BranchLog) -> list[Ticket]:
-        """Now that we hold the lock: find out what was done. Returns the tickets that were not."""
+        """Called when we own the lock: determine which tickets were executed. Returns the
+        others."""
         self._read_answers()
         for ticket, letter in list(self._posted.items()):
             try:
@@ -121,7 +123,7 @@ class Waiting:
             if answer == _UNDONE:
                 self._finish(ticket, None)
             elif answer is not None:
-                # One that another release wrote may say nothing to us; the history will.
+                # A response of another release may be unreadable; then the history decides.
                 with suppress(ValueError, KeyError, TypeError):
                     self._finish(ticket, commit_from_json(orjson.loads(answer)))
 
@@ -133,7 +135,7 @@ class Waiting:
 
 
 class Guests:
-    """Requests of those who wait for the lock that we hold."""
+    """Requests of processes that wait for our lock."""
 
     def __init__(self, root: GraphRoot, own: Sequence[Ticket]) -> None:
         self._root = root
@@ -149,7 +151,7 @@ class Guests:
         self.were_there = False
 
     def take(self, line: BranchLog) -> list[Ticket]:
-        """What others ask for. The caller holds the lock and carries out what it can."""
+        """The waiting requests. The caller owns the lock and executes those that it can."""
         letters = letters_to(self._root.objects, line.branch_id)
         form = _common_form(self._own) if letters is not None and letters.are_there() else None
         if letters is None or form is None:
@@ -176,8 +178,8 @@ class Guests:
             return None
 
     def answer(self) -> None:
-        """Tell each what became of its request: what has no commit was certainly not carried out.
-        The caller still holds the lock."""
+        """Write the responses: a request without a commit was not executed. The caller still owns
+        the lock."""
         for ticket in self._tickets:
             assert self._letters is not None
             assert ticket.commit_id is not None
@@ -188,8 +190,8 @@ class Guests:
 
 
 def _common_form(tickets: Sequence[Ticket]) -> type[Portable] | None:
-    """What requests must be like to be carried out with these. Who has a request that takes long,
-    or that may be refused, stays alone."""
+    """The form that guest requests must have to be executed with ours. None if our request is long
+    or may be rejected."""
     forms = {_form(ticket.request) for ticket in tickets}
     return forms.pop() if len(forms) == 1 else None
 
@@ -227,8 +229,8 @@ def _is_served(root: GraphRoot, line: BranchLog, letter: dict[str, Any]) -> bool
 
 
 def _is_of_this_graph(line: BranchLog, letter: dict[str, Any]) -> bool:
-    """Whether the writer of a letter means the graph that is at the address now. A letter of a
-    release that did not say may be of any."""
+    """Whether a letter is for the graph that is at the address now. Letters of older releases do
+    not name their graph."""
     if letter.get("graph") != line.image.stamp:
         return False
     seen = letter["seen"]
@@ -241,7 +243,7 @@ def _allowed(root: GraphRoot) -> list[str]:
 
 def _left_commit(line: BranchLog, letter: Letter) -> Commit | None:
     """The commit of a letter without a response. The process that took it has ended, since we hold
-    the lock, and what it left half-way has been recovered."""
+    the lock, and its interrupted writes have been recovered."""
     if letter.withdraw():
         return None
     note = letter.note()

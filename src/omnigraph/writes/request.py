@@ -1,7 +1,7 @@
-"""Requests: what callers want written, before it is known what becomes of it.
+"""Write requests, their conditions, and their results.
 
 Guarantees: a request can be evaluated again and again, on any view; evaluating writes nothing.
-Deliberately absent: how requests are carried out (`attempt`), and what each kind of them means.
+Deliberately absent: the execution of requests (`attempt`), and the semantics of each kind.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What a request comes to on some view."""
+    """The result of evaluating a request on a view."""
 
     delta: Delta
     affected: Mapping[str, Affected]
@@ -48,14 +48,14 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class EvaluatedTogether:
-    """What several requests come to that do not touch each other: all of them, and each."""
+    """The result of evaluating several independent requests: combined, and for each."""
 
     whole: Delta
     each: tuple[Evaluated, ...]
 
 
 class Joint(Protocol):
-    """What equal requests have in common, so that they can be evaluated at once."""
+    """The common part of equal requests, which allows to evaluate them together."""
 
     def evaluate(self, view: View, requests: Sequence[Any]) -> EvaluatedTogether | None:
         """None: they must be evaluated one after another."""
@@ -63,7 +63,7 @@ class Joint(Protocol):
 
 
 class Request(Protocol):
-    """Something that a caller wants written."""
+    """A write request."""
 
     @property
     def kind(self) -> CommitKind: ...
@@ -73,17 +73,17 @@ class Request(Protocol):
 
     @property
     def is_strict(self) -> bool:
-        """Whether it changes existing rows, so that a change under its feet is a conflict."""
+        """Whether it changes existing rows, so that a concurrent change is a conflict."""
         ...
 
     @property
     def fingerprint(self) -> str | None:
-        """What tells it from another request with the same idempotency key."""
+        """A hash that identifies the request among requests with the same idempotency key."""
         ...
 
     @property
     def joint(self) -> Joint | None:
-        """Requests that are equal in this may be evaluated together."""
+        """Requests with an equal value may be evaluated together."""
         ...
 
     def evaluate(self, view: View) -> Evaluated: ...
@@ -91,14 +91,14 @@ class Request(Protocol):
 
 @dataclass(eq=False)
 class Ticket:
-    """A request on its way, and what became of it."""
+    """A request in execution, with its outcome."""
 
     request: Request
     result: WriteResult | None = None
     error: Exception | None = None
     # The tables that it read, as they were when it was first evaluated.
     seen: dict[int, TableVersion | None] = field(default_factory=dict)
-    # The id that its commit shall have, if another process asked for it and looks for that one.
+    # The required id of its commit, if the request came from another process.
     commit_id: str | None = None
 
     @property
@@ -121,7 +121,8 @@ class Portable(ABC):
 
     @abstractmethod
     def to_text(self) -> bytes | None:
-        """As JSON. None: it says something that JSON cannot, or must be carried out here."""
+        """The request as JSON. None if JSON cannot represent it, or if it must be executed in this
+        process."""
 
     @classmethod
     @abstractmethod
@@ -131,7 +132,7 @@ class Portable(ABC):
 
 
 def result_of(commit: Commit, *, repeated: bool = False) -> WriteResult:
-    """What a request did, as its commit tells."""
+    """The result of a request, derived from its commit."""
     affected = commit.details.get("affected", {})
     found = {name: Affected.from_json(value) for name, value in affected.items()}
     return WriteResult(commit, found, repeated=repeated)

@@ -1,11 +1,10 @@
 """Which vectors are older than the texts that they were computed from, according to the history.
 
-Nothing is stored with a row about where its vector came from. A commit in which a text changed and
-its vector did not says enough: the vector is stale until a commit changes it.
+Rows do not store the origin of their vectors. A vector is stale if a commit changed its text and
+not the vector, until a later commit changes the vector.
 
 Guarantees: exact as far as history reaches back, or to the last commit that made vectors of the
-property; what was before is taken as made from its text.
-Deliberately absent: vectors that are missing (everybody sees those), and making any.
+property; older vectors are assumed to be current. Missing vectors are not reported here.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ RECORD = "embedding"
 
 @dataclass
 class Standing:
-    """How the vectors of one property stand: who made them last, and the ids of stale ones."""
+    """The state of the vectors of one property: the last model, and the ids of stale vectors."""
 
     model: str | None = None
     since: int = 0
@@ -46,7 +45,7 @@ class Standing:
 
 
 def record(model: str, provider: str, properties: list[Property]) -> dict[str, Any]:
-    """What the commit of a run says about it."""
+    """The details that the commit of a run stores."""
     names = {str(item.id): item.name for item in properties}
     return {RECORD: {"model": model, "provider": provider, "properties": names}}
 
@@ -63,12 +62,12 @@ def standings(root: GraphRoot, snapshot: Snapshot, table: TableType) -> dict[str
             for diff in commit_diffs(root, place, wanted):
                 _judge(diff, place.commit.sequence, items, found)
         except ChangeFeedGapError:
-            continue  # it was cleaned up: of so long ago nothing is known
+            continue  # removed by cleanup: older changes are unknown
     return found
 
 
 def _last_run(root: GraphRoot, branch_id: str, head: int, item: Property) -> Standing:
-    """The last commit that says that it made vectors of a property."""
+    """The last commit that recorded new vectors of a property."""
     for commit in _newest_first(root, branch_id, head):
         said = commit.details.get(RECORD)
         if said is not None and str(item.id) in said.get("properties", {}):
@@ -84,7 +83,7 @@ def _newest_first(root: GraphRoot, branch_id: str, head: int) -> Iterator[Commit
 def _judge(
     diff: TableDiff, sequence: int, items: list[Property], found: dict[str, Standing]
 ) -> None:
-    """Update what is known by one piece of one commit."""
+    """Update the state by one batch of changes of one commit."""
     old, new = _updated(diff)
     if old is None or new is None:
         return

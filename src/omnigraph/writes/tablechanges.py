@@ -1,7 +1,7 @@
 """The effect of a schema change on stored tables: none, new columns, or a rewrite of all rows.
 
-Guarantees: a table that needs no other columns is not touched; columns that may be empty cost no
-data; rows are streamed, and the result is the same on both engines.
+Guarantees: a table that needs no other columns is not changed; nullable columns are added without
+rewriting data; rows are streamed, and the result is the same on both engines.
 Deliberately absent: checks of the data, and the commit (`migrate`).
 """
 
@@ -23,7 +23,7 @@ from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.stagedwrites import Stager
 
 TableType = NodeType | EdgeType
-# Who writes so many rows; None: this process.
+# The runner for this number of rows; None: this process.
 Choose = Callable[[int], Spread | None]
 
 
@@ -39,7 +39,7 @@ class Reshaping:
 
     @property
     def rows(self) -> int:
-        """How many rows are written, in whole or in part."""
+        """The number of rows that are written, completely or partly."""
         filled = any(value is not None for value in self.fills.values())
         return self.version.rows if self.anew or filled else 0
 
@@ -74,7 +74,7 @@ def stage_reshaping(
 
 
 def erased_types(plan: MigrationPlan) -> set[int]:
-    """The types of which something is removed for good."""
+    """The types whose data is partly deleted."""
     return {step.type_id for step in plan.steps if step.mode is DropMode.HARD}
 
 
