@@ -1,14 +1,14 @@
-"""Making, renaming and deleting branches.
+"""Creating, renaming and deleting branches.
 
-    __refs/<name>.json     what a name means: a branch id, and where that branch began
-    __deleted/<id>.json    who deleted a branch and when; what is left of it is reclaimed later
+    __refs/<name>.json     the branch id of a name, and where that branch starts __deleted/<id>.json
+    the deletion of a branch: actor and time; its files are reclaimed later
 
 Guarantees: a branch appears and disappears with one object write; what a crash leaves behind is
-unreachable and is reclaimed by `orphans`; a name can be used again at once, since ids are not. A
-name is only removed under the writer lock of its branch, so that a name that was just given to
-another branch is not removed.
-Deliberately absent: copying data, and removing any. A branch begins as a list of table versions;
-when it ends, its manifest stays for the branches and tags that began on it.
+unreachable and is reclaimed by `orphans`; a name can be reused immediately, because ids are never
+reused. A name is only removed under the writer lock of its branch, so that a name that was just
+given to another branch is not removed. No data is copied or removed: a branch starts as a list of
+table versions, and its manifest is kept after its deletion for branches and tags that started from
+it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 
 
 def create_branch(root: GraphRoot, name: str, line: BranchLog, sequence: int, actor: str) -> Branch:
-    """Begin a branch at the commit of that sequence on a line."""
+    """Create a branch at the commit with the given sequence."""
     check_name(name)
     return begin_branch(root, name, line, sequence, actor)
 
@@ -115,15 +115,15 @@ def rename_branch(root: GraphRoot, old: str, new: str, actor: str) -> Branch:
 
 
 def replace_branch(root: GraphRoot, name: str, by: Branch, head: str, actor: str) -> Branch:
-    """Let a name mean another branch from now on, which gives up its own name for it. Nothing
-    happens unless the branch still stands at the commit `head`."""
+    """Assign a name to another branch, which loses its own name. Fails unless the head of the old
+    branch is still `head`."""
     with _held(root, name, actor, "rebase branch") as (branch, token):
         if BranchLog(root, branch.id).state.head.id != head:
             raise ConflictError(f"The branch {name!r} got commits while it was being rebased.")
         faults.hit("branch.before_replace")
         _forget_old_name(root, branch)
         root.objects.delete(branch_path(by.name))
-        # Before the name changes, so that a branch without a name always has a note.
+        # Before the name changes, so that a branch without a name always has a deletion record.
         _bury_quietly(root, branch, actor)
         token.check()
         replaced = replace(by, name=name)
@@ -149,7 +149,7 @@ def was_deleted(root: GraphRoot, branch_id: str) -> int | None:
 def _held(
     root: GraphRoot, name: str, actor: str, operation: str
 ) -> Iterator[tuple[Branch, LockToken]]:
-    """Hold the writer lock of the branch that a name means, and go on meaning it."""
+    """Hold the writer lock of the branch of a name, and check that the name is unchanged."""
     branch = read_branch(root, name)
     with writer_lock(root.objects, branch.id, owner=actor, operation=operation) as token:
         now = read_branch(root, name)
@@ -162,7 +162,7 @@ def _held(
 
 
 def _make_free(root: GraphRoot, name: str, actor: str) -> None:
-    """Raise if the name is taken. A name that a rename left half-way is given up for good."""
+    """Raise if the name exists. A reference that an interrupted rename left is removed."""
     found = None if name == MAIN else root.objects.get_or_none(branch_path(name))
     if name != MAIN and found is None:
         return
@@ -174,14 +174,14 @@ def _make_free(root: GraphRoot, name: str, actor: str) -> None:
 
 
 def _forget_old_name(root: GraphRoot, branch: Branch) -> None:
-    """Take away what an interrupted rename left at the old name, lest it come to life again when
-    the new name goes. The caller holds the branch's lock."""
+    """Remove the old reference of an interrupted rename, so that it does not become valid again
+    when the new name is deleted. The caller holds the branch's lock."""
     if branch.renamed_from is not None:
         _drop_leftover(root, branch.renamed_from, branch.id)
 
 
 def _leave_quietly(root: GraphRoot, old: str) -> None:
-    """The new name counts by now, whether or not the old reference could be taken away."""
+    """The new name is valid, even if the old reference could not be removed."""
     try:
         root.objects.delete(branch_path(old))
     except StorageError as error:
@@ -222,8 +222,8 @@ def _bury(root: GraphRoot, branch: Branch, actor: str) -> None:
 
 
 def _bury_quietly(root: GraphRoot, branch: Branch, actor: str) -> None:
-    """Without the note, what is left of the branch is reclaimed later. A note of a branch that
-    still has its name has no effect."""
+    """Without the deletion record, the files of the branch are reclaimed later. The record of a
+    branch that still has its name has no effect."""
     try:
         _bury(root, branch, actor)
     except StorageError as error:

@@ -1,4 +1,4 @@
-"""What to do about a sidecar, as a pure function of what is seen.
+"""The recovery decision for a sidecar, as a pure function of the observed state.
 
 Guarantees: no I/O, so that every combination can be tested; all tables go the same way.
 Deliberately absent: doing it (`recovery`).
@@ -15,13 +15,13 @@ from omnigraph.storage.tablehead import LineHead
 
 
 class TableStatus(StrEnum):
-    UNTOUCHED = "untouched"  # the head is where the writer found it
-    PARTLY = "partly"  # the writer's first version is the head, and further ones were to follow
-    LANDED = "landed"  # the writer's own version, the last of them, is the head
-    BURIED = "buried"  # the writer's version is below the head: a roll-back had begun
-    FENCED = "fenced"  # a recovery had put it back before the writer could reach it
+    UNTOUCHED = "untouched"  # the HEAD is unchanged
+    PARTLY = "partly"  # the first of several versions of the writer is the HEAD
+    LANDED = "landed"  # the last version of the writer is the HEAD
+    BURIED = "buried"  # the version of the writer is below the HEAD: a rollback had begun
+    FENCED = "fenced"  # a recovery had restored it before the writer committed it
     FOREIGN = "foreign"  # the version was written by another program
-    BELOW = "below"  # the head is older than what was committed before: never right
+    BELOW = "below"  # the HEAD is older than the published version: an inconsistency
 
 
 _MOVED = frozenset({TableStatus.PARTLY, TableStatus.LANDED, TableStatus.BURIED})
@@ -29,11 +29,11 @@ _MOVED = frozenset({TableStatus.PARTLY, TableStatus.LANDED, TableStatus.BURIED})
 
 class Outcome(StrEnum):
     FINISHED = "finished"  # the commit was published; only the sidecar was left
-    ROLLED_FORWARD = "rolled_forward"  # every table had arrived; the commit is published now
-    ROLLED_BACK = "rolled_back"  # some tables had moved; they are put back
-    DISCARDED = "discarded"  # nothing had moved
+    ROLLED_FORWARD = "rolled_forward"  # all tables were committed; the commit is published now
+    ROLLED_BACK = "rolled_back"  # some tables were committed; they are restored
+    DISCARDED = "discarded"  # no table was committed
     BRANCH_GONE = "branch_gone"  # the branch was deleted; there is nothing to keep
-    STUCK = "stuck"  # what is seen contradicts the record; nothing may be touched
+    STUCK = "stuck"  # the state contradicts the sidecar; nothing may be changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class Decision:
     statuses: tuple[TableStatus, ...]
 
     def restores(self, sidecar: Sidecar, *, fence: bool) -> list[TableIntent]:
-        """The tables that must be put back. A line that was made for the commit needs none, since
-        nothing points to it. `fence`: also those that have not moved, because their writer may
-        only be paused: what it lands after a restore, Lance refuses."""
+        """The tables that must be restored. A fork that was created for the commit is not restored,
+        because it is unreferenced. `fence`: also restore unchanged tables, because their writer may
+        only be paused: Lance rejects its commits after a restore."""
         if self.outcome not in (Outcome.ROLLED_BACK, Outcome.DISCARDED):
             return []
         wanted = {*_MOVED, TableStatus.FENCED}
@@ -58,8 +58,8 @@ class Decision:
 
 
 def decide(sidecar: Sidecar, heads: Sequence[LineHead], settled: bool) -> Decision:
-    """Judge a sidecar. `heads` are its tables' heads in order; `settled` says that the branch's
-    history already holds its commit or a recovery of it."""
+    """Decide about a sidecar. `heads` are the HEADs of its tables in order; `settled`: the history
+    of the branch already contains its commit or its recovery."""
     statuses = tuple(
         classify(table, head) for table, head in zip(sidecar.tables, heads, strict=True)
     )
@@ -68,7 +68,7 @@ def decide(sidecar: Sidecar, heads: Sequence[LineHead], settled: bool) -> Decisi
 
 def classify(table: TableIntent, head: LineHead) -> TableStatus:
     if head.version == 0 and table.fresh:
-        return TableStatus.UNTOUCHED  # not born, or its fork was reclaimed: it can never land
+        return TableStatus.UNTOUCHED  # not created, or its fork was removed
     if head.version < table.expected:
         return TableStatus.BELOW
     if head.version == table.expected:

@@ -1,11 +1,10 @@
-"""The door: a proposal goes in, a commit comes out, or nothing at all happens.
+"""The commit protocol: publishes a proposal atomically.
 
     lock → heal → check → arm the sidecar → land the tables → publish → disarm → unlock
 
-Guarantees: between arming and disarming the operation can be finished or undone by anybody who
-comes after; before arming nothing has happened; a requirement that failed is named; an error says
-whether the commit can still come to be.
-Deliberately absent: retries of whole operations. Who prepared the proposal prepares it again.
+Guarantees: between arming and disarming, any later process can complete or roll back the operation;
+before arming nothing has changed; an error names the failed requirement and states whether the
+commit can still become visible. Retries of whole operations are the responsibility of the caller.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def commit(
 def commit_all(
     root: GraphRoot, proposal: Proposal, *, lock_timeout_ms: int = LOCK_TIMEOUT_MS
 ) -> list[Commit]:
-    """The same for a proposal of one or more commits, which become visible at once. A key that
+    """As `commit`, for a proposal of one or more commits, which become visible together. A key that
     was used before is a conflict: the caller has to look up the outcome."""
     refuse_repeats(proposal)
     branch = read_branch(root, proposal.base.branch)
@@ -100,8 +99,9 @@ def commit_prepared(
 ) -> list[Commit]:
     """Prepare a proposal while the lock is held, so that no other commit can intervene.
 
-    `meanwhile` is called while others hold the lock, and may end the wait by raising. Before the
-    lock is released, `settle` receives the published commits, or None if nothing was published.
+    `meanwhile` is called while another process owns the lock, and may end the wait by raising.
+    Before the lock is released, `settle` receives the published commits, or None if nothing was
+    published.
     """
     branch = read_branch(root, branch_name)
     faults.hit("commit.before_lock")
@@ -112,7 +112,7 @@ def commit_prepared(
             proposal = prepare(line)
             commits = [] if proposal is None else _admit_new(root, line, proposal, token)
         except (ConflictError, StorageError):
-            settled(None)  # once a table has moved, errors are of other kinds
+            settled(None)  # after a table has changed, errors have other classes
             raise
         settled(commits)
         return commits
@@ -145,7 +145,7 @@ def _locked(
 
 
 def _entered(root: GraphRoot, branch: Branch, token: LockToken) -> BranchLog:
-    """The branch as it stands now that we hold its lock."""
+    """The current state of the branch, read under its lock."""
     faults.hit("commit.after_lock")
     refuse_gone(root, branch)
     return heal(root, BranchLog(root, branch.id), token)
@@ -170,7 +170,7 @@ def _admit(root: GraphRoot, line: BranchLog, proposal: Proposal, token: LockToke
 
 
 def plan_commits(line: BranchLog, proposal: Proposal) -> list[Commit]:
-    """A proposal's commits, each on top of the one before."""
+    """The commits of a proposal, each with the previous one as its parent."""
     first = plan_commit(line, proposal)
     others = [
         replace(
@@ -191,7 +191,7 @@ def plan_commits(line: BranchLog, proposal: Proposal) -> list[Commit]:
 
 
 def plan_commit(line: BranchLog, proposal: Proposal) -> Commit:
-    """The commit as it will be published if nothing else comes first."""
+    """The commit as it will be published, unless there is a concurrent publish."""
     head = line.state.head
     merged = (proposal.merged_parent,) if proposal.merged_parent else ()
     return Commit(
@@ -212,7 +212,7 @@ def plan_commit(line: BranchLog, proposal: Proposal) -> Commit:
 
 
 def _changes(proposal: Proposal) -> tuple[TableVersion, ...]:
-    """The tables' versions after the commit: what was staged, and what is taken over as it is."""
+    """The table versions after the commit: staged and adopted ones."""
     label = proposal.base.incarnation
     landed = tuple(replace(landed_version(staged), incarnation=label) for staged in proposal.staged)
     written = {version.table_id for version in landed}
@@ -274,8 +274,8 @@ def _sidecar(branch_id: str, planned: Sequence[Commit], proposal: Proposal) -> S
 def _land_all(
     root: GraphRoot, sidecar: Sidecar, proposal: Proposal, etag: str, token: LockToken
 ) -> None:
-    """Land every table. A failure that certainly moved nothing takes the sidecar back; after any
-    other the sidecar stays for recovery."""
+    """Commit every table. After a failure that changed no table the sidecar is deleted; otherwise
+    it is kept for recovery."""
     landed = 0
     try:
         # The lock is held now, so a later owner finds the sidecar and fences this writer off.
@@ -297,7 +297,7 @@ def _land_all(
 
 
 def _may_roll_forward(sidecar: Sidecar, landed: int, error: OmniGraphError) -> bool:
-    """Whether recovery may find that every table arrived."""
+    """Whether recovery may find that all tables are committed."""
     missing = len(sidecar.tables) - landed
     if isinstance(error, StorageUnknownError):
         return missing <= 1
@@ -305,7 +305,7 @@ def _may_roll_forward(sidecar: Sidecar, landed: int, error: OmniGraphError) -> b
 
 
 def _nothing_landed(root: GraphRoot, proposal: Proposal, error: OmniGraphError) -> bool:
-    """Whether the first table still stands where the write found it, for certain."""
+    """Whether the first table is certainly unchanged."""
     if isinstance(error, StorageUnknownError):
         return False
     try:
@@ -332,7 +332,7 @@ def _unsettled(sidecar: Sidecar) -> CommitOutcomeUnknownError:
 
 
 def _disarm_quietly(root: GraphRoot, sidecar: Sidecar) -> None:
-    """The commit stands whether or not its sidecar could be deleted; the next writer cleans up."""
+    """The commit is valid even if its sidecar could not be deleted; the next writer deletes it."""
     try:
         journal.disarm(root, sidecar)
     except StorageError as error:

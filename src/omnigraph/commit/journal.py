@@ -1,11 +1,11 @@
-"""Sidecars: what a writer is about to do, written down before the first table moves.
+"""Sidecars (recovery records): the intent of a write, stored before the first table changes.
 
     __recovery/<operation id>.json
 
-Guarantees: a sidecar is on the medium before its commit is published, since the publish forces
-everything; one of an unknown version or that cannot be
-read is refused and kept; the steady state is an empty directory.
-Deliberately absent: judging sidecars (`decide`) and acting on them (`recovery`).
+Guarantees: a sidecar is on the disk before its commit is published, because the publish flushes
+everything; one that has an unknown version or cannot be read is rejected and kept; without writers
+the directory is empty.
+Deliberately absent: deciding about sidecars (`decide`) and recovery (`recovery`).
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TableIntent:
-    """One table's move: from `expected` to `expected + 1` on its line, by this transaction, and
-    one further by each of those in `then`. `expected` is 0 for a table that is born with this
-    commit. `fresh` says that the line was made for this commit: nothing points to it unless the
-    commit is published."""
+    """The change of one table: from version `expected` to `expected + 1` by this transaction, and
+    one further version for each of those in `then`. `expected` is 0 for a new table. `fresh`: the
+    table fork was created for this commit and is unreferenced unless the commit is published."""
 
     table_id: int
     path: str
@@ -47,8 +46,8 @@ class TableIntent:
 
 @dataclass(frozen=True)
 class Sidecar:
-    """A writer's intent. `commits` are what it will publish; `confirmed` is set by writers that
-    must know that every table arrived (merges) once it has."""
+    """The intent of a write. `commits` will be published; `confirmed` is set by merges after all
+    tables are committed."""
 
     id: str
     branch_id: str
@@ -57,7 +56,7 @@ class Sidecar:
     tables: tuple[TableIntent, ...]
     needs_confirmation: bool = False
     confirmed: bool = False
-    # The medium refused what the tables consist of: recovery must not publish them.
+    # The disk failed to store the tables: recovery must not publish them.
     condemned: bool = False
 
     @property
@@ -88,8 +87,7 @@ def sidecar_path(operation_id: str) -> str:
 
 
 def arm(root: GraphRoot, sidecar: Sidecar) -> str:
-    """Write the sidecar down. From here on the operation can be finished by anybody. Returns the
-    etag of what was written."""
+    """Write the sidecar. From then on any process can complete the operation. Returns the etag."""
     faults.hit("commit.before_sidecar")
     etag = root.objects.create(sidecar_path(sidecar.id), sidecar.to_bytes(), forced=False)
     faults.hit("commit.after_sidecar")
@@ -97,8 +95,8 @@ def arm(root: GraphRoot, sidecar: Sidecar) -> str:
 
 
 def confirm(root: GraphRoot, sidecar: Sidecar, etag: str) -> None:
-    """Record that every table arrived where it was meant to. Fails when the sidecar is gone:
-    another process considered this writer dead and has recovered its operation."""
+    """Record that all tables are committed. Fails if the sidecar was deleted: another process
+    considered this writer dead and has recovered its operation."""
     faults.hit("commit.before_confirm")
     confirmed = replace(sidecar, confirmed=True)
     root.objects.replace(sidecar_path(sidecar.id), confirmed.to_bytes(), etag, forced=False)
@@ -106,7 +104,7 @@ def confirm(root: GraphRoot, sidecar: Sidecar, etag: str) -> None:
 
 
 def condemn_quietly(root: GraphRoot, sidecar: Sidecar) -> None:
-    """Have recovery undo the operation: its files could not be forced to the medium."""
+    """Mark the operation for rollback: its files could not be flushed to the disk."""
     try:
         condemned = replace(sidecar, condemned=True)
         root.objects.put(sidecar_path(sidecar.id), condemned.to_bytes())
@@ -116,13 +114,14 @@ def condemn_quietly(root: GraphRoot, sidecar: Sidecar) -> None:
 
 def disarm(root: GraphRoot, sidecar: Sidecar) -> None:
     faults.hit("commit.before_disarm")
-    # One that comes back after a power cut is found to be settled, and goes again.
+    # A deleted sidecar that reappears after a power failure is recognised as done, and deleted
+    # again.
     root.objects.delete(sidecar_path(sidecar.id), forced=False)
     faults.hit("commit.after_disarm")
 
 
 def pending(root: GraphRoot) -> Iterator[Sidecar]:
-    """Every sidecar that waits, oldest first."""
+    """All pending sidecars, oldest first."""
     for path in root.objects.list(DIRECTORY):
         sidecar = _read(root, path)
         if sidecar is not None:  # finished by its writer since the listing
@@ -130,13 +129,13 @@ def pending(root: GraphRoot) -> Iterator[Sidecar]:
 
 
 def waiting(root: GraphRoot) -> Iterator[str]:
-    """The operations of the same, also of those that cannot be read."""
+    """The operations of all pending sidecars, including unreadable ones."""
     for path in root.objects.list(DIRECTORY):
         yield path.removeprefix(f"{DIRECTORY}/").removesuffix(".json")
 
 
 def read(root: GraphRoot, operation_id: str) -> Sidecar | None:
-    """The sidecar as it is now, or None when it is gone."""
+    """The current sidecar, or None if it was deleted."""
     return _read(root, sidecar_path(operation_id))
 
 

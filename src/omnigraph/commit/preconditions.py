@@ -1,8 +1,8 @@
-"""What must hold under the lock before a proposal may land.
+"""Checks under the lock before a proposal is committed.
 
-Guarantees: nothing here changes anything; each refusal names what was expected and what was found.
-Deliberately absent: rules about rows. Those were checked when the proposal was made; here it is
-checked that what they were checked against still stands.
+Guarantees: the checks change nothing; each error contains the expected and the actual state.
+Constraints on rows are not checked here, but when the proposal is prepared; here it is checked that
+the data that they depend on is unchanged.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from omnigraph.storage.tablehead import has_drifted, is_fresh, landed_version
 
 
 def refuse_repeats(proposal: Proposal) -> None:
-    """One staged write per table: a second would meet the first as a conflict, half-way."""
+    """One staged write per table: a second one would conflict with the first."""
     tables = [staged.table_id for staged in proposal.staged]
     if len(tables) != len(set(tables)):
         raise InvalidArgumentError("A proposal stages at most one write per table.")
 
 
 def refuse_bad_texts(proposal: Proposal) -> None:
-    """What is no text could be written into the history, and not be read from it any more."""
+    """Invalid texts could be written into the history and would make it unreadable."""
     signed: tuple[Proposal | Signature, ...] = (proposal, *proposal.also)
     for one in signed:
         check_line(one.actor, "actor of a commit")
@@ -48,8 +48,8 @@ def refuse_bad_texts(proposal: Proposal) -> None:
 
 
 def refuse_replacement(line: BranchLog, proposal: Proposal) -> None:
-    """The graph may have been replaced since the proposal was begun. What was staged then lies in
-    the files of the other graph."""
+    """The graph may have been replaced since the proposal was begun. The staged files then belong
+    to the other graph."""
     if line.image.incarnation != proposal.base.incarnation:
         raise GraphReplacedError(
             f"The graph at {line.root.uri} was replaced while the write was prepared."
@@ -73,7 +73,7 @@ def refuse_gone(root: GraphRoot, branch: Branch) -> None:
 
 
 def refuse_strangers(staged: Sequence[StagedWrite], branch_id: str) -> None:
-    """A branch writes to lines of its own only."""
+    """A branch writes only to its own table forks."""
     for write in staged:
         if owner_of(landed_version(write)) != branch_id:
             raise ReadSetChangedError(
@@ -82,14 +82,14 @@ def refuse_strangers(staged: Sequence[StagedWrite], branch_id: str) -> None:
 
 
 def refuse_drift(root: GraphRoot, staged: Sequence[StagedWrite], branch_id: str) -> None:
-    """A table whose head is ahead of the manifest must be recovered or repaired first."""
+    """A table whose HEAD is newer than the manifest must be recovered or repaired first."""
     for write in staged:
         if not is_fresh(write) and has_drifted(root, write):
             raise drift_advice(root, write.path, branch_id)
 
 
 def check_requirements(line: BranchLog, proposal: Proposal) -> None:
-    """Raise unless all that the proposal was built on still holds."""
+    """Raise unless all requirements of the proposal are met."""
     state = line.state
     for requirement in proposal.requires:
         if isinstance(requirement, HeadIs) and state.head.id != requirement.commit_id:
@@ -107,7 +107,7 @@ def check_requirements(line: BranchLog, proposal: Proposal) -> None:
         if staged.base not in proposal.adopted:
             _check_base(line, proposal, staged.table_id, staged.base)
     for version in proposal.adopted:
-        # Taking a version over replaces what the branch has, so that must be what was looked at.
+        # Adopting a version replaces that of the branch, which must therefore be unchanged.
         seen = proposal.base.table(version.table_id)
         _check_base(line, proposal, version.table_id, seen)
 

@@ -1,10 +1,10 @@
-"""Publishing: the moment at which commits become visible.
+"""Publish: makes commits visible.
 
 Guarantees: one compare-and-set on the branch's manifest; lineage and table versions land in the
 same write; a stale lock token never publishes; when the store's answer is lost, the manifest is
-queried for the outcome before the call returns; time never runs backwards along a branch, whatever
-the clocks of its writers say; with durability `power` everything below the graph is on the medium
-before the publish, and the publish before this module returns.
+queried for the outcome before the call returns; commit times never decrease along a branch, even if
+the clocks of writers differ; with durability `power` all files of the graph are on the disk before
+the publish, and the publish is on the disk before this module returns.
 Deliberately absent: moving tables (`door`).
 """
 
@@ -38,15 +38,16 @@ _PASSING = (StorageTransientError, StorageUnknownError)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to publish on a branch: a held lock, and the fence seen when it was taken."""
+    """The right to publish on a branch: a held lock, and the fencing token seen when it was
+    acquired."""
 
     token: LockToken
     fence: int
 
 
 def claim(line: BranchLog, token: LockToken) -> Claim:
-    # A graph that was copied without its locks counts tokens from one again; the fence that it
-    # brought along still holds.
+    # A graph that was copied without its locks restarts its tokens at 1; the copied fence is still
+    # valid.
     return Claim(token, max(token.token, line.state.fence))
 
 
@@ -58,7 +59,7 @@ def publish(
 ) -> list[Commit]:
     """Make `commits` the newest of the line; returns them as they were published.
 
-    `recheck` must raise when the line's newer state no longer allows the commits.
+    `recheck` must raise if the newer state of the branch does not allow the commits.
     """
     line.root.force_all(change.path for commit in commits for change in commit.changes)
     published = _publish(line, commits, claimed, recheck)
@@ -110,8 +111,8 @@ def _force_published(line: BranchLog, commits: Sequence[Commit]) -> None:
 
 
 def number(line: BranchLog, commits: Sequence[Commit]) -> list[Commit]:
-    """Put commits on top of the line's head: sequence, first parent and least time follow from
-    it."""
+    """Place commits on top of the head, which determines sequence, first parent and minimum
+    time."""
     numbered: list[Commit] = []
     parent = line.state.head
     for commit in commits:
@@ -142,7 +143,7 @@ def _refuse_replacement(begun_on: BranchLog, line: BranchLog) -> None:
 
 
 def _look_again(line: BranchLog, commits: Sequence[Commit], error: Exception) -> BranchLog:
-    """The line as it is after a publish that seems to have failed."""
+    """The branch after a publish that seems to have failed."""
     try:
         return BranchLog(line.root, line.branch_id)
     except StorageError as unreadable:
@@ -158,8 +159,8 @@ def _published(line: BranchLog, commits: Sequence[Commit]) -> list[Commit] | Non
 
 
 def _judge(error: Exception, attempt: int, commits: Sequence[Commit]) -> None:
-    """Return when it makes sense to try again: a repeated publish is harmless, since at most one
-    of the two can win."""
+    """Returns if a retry is useful: a repeated publish is safe, because at most one of the two can
+    succeed."""
     if isinstance(error, ConflictError):
         return
     if attempt < PUBLISH_ATTEMPTS and isinstance(error, _PASSING):

@@ -1,16 +1,17 @@
-"""Recovery: finishing or undoing what an interrupted writer left behind.
+"""Recovery: completes or rolls back interrupted writes.
 
-Runs under the writer lock of the branch. A writer that comes across a sidecar only ever rolls
-forward (`heal`); rolling back waits until the graph is opened read-write (`sweep`).
+Runs under the writer lock of the branch. A writer that finds a sidecar only rolls forward (`heal`);
+rolling back requires a read-write open (`sweep`).
 
-On local disk a lock is lost only with its process, so recovery never meets a live writer. A lease
-can also be lost by a writer that was merely paused, and that wakes up in the middle of its work.
-There, recovery restores every table of the operation, moved or not: Lance refuses whatever is
-landed across a restore. And the manifest refuses a publish across recovery's own.
+On local disk a lock ends only with its process, so recovery never runs concurrently with the
+interrupted writer. A lease can also be lost by a writer that was paused and then continues. In that
+case recovery restores every table of the operation, changed or not, because Lance rejects commits
+that are based on a version before a restore. The manifest likewise rejects a publish that is based
+on a version before the publish of recovery.
 
-Guarantees: all tables of an operation go the same way; each recovery leaves one audit row;
-repeating an interrupted recovery gives the same result.
-Deliberately absent: the judgement itself (`decide`).
+Guarantees: all tables of an operation are rolled forward or back together; each recovery writes one
+audit row; repeating an interrupted recovery gives the same result.
+Deliberately absent: the decision itself (`decide`).
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ log = logging.getLogger(__name__)
 
 
 def heal(root: GraphRoot, line: BranchLog, token: LockToken) -> BranchLog:
-    """Finish what waits on this branch, if it can be finished going forward.
+    """Complete pending operations of this branch that can be rolled forward.
 
-    Returns the line as it is afterwards. The caller holds the branch's lock.
+    Returns the branch afterwards. The caller holds its lock.
     """
     for sidecar in list(journal.pending(root)):
         if sidecar.branch_id == line.branch_id:
@@ -58,7 +59,7 @@ def heal(root: GraphRoot, line: BranchLog, token: LockToken) -> BranchLog:
 
 
 def refresh(root: GraphRoot, branch_id: str, *, lock_timeout_ms: int = 30_000) -> None:
-    """Finish what waits on a branch, as a writer would, for a handle that only wants to look."""
+    """Complete pending operations of a branch, as a writer would, for a handle that only reads."""
     if not any(sidecar.branch_id == branch_id for sidecar in journal.pending(root)):
         return
     with writer_lock(
@@ -88,13 +89,13 @@ def sweep(root: GraphRoot, *, lock_timeout_ms: int = 30_000) -> list[Outcome]:
                 if current is not None:
                     outcomes.append(_sweep_one(root, token, current))
         except LockTimeoutError as error:
-            # A live writer's own sidecar, or one that it has to see to before its own work.
+            # The sidecar of a running writer, or one that it recovers before its own work.
             log.warning("the recovery record %s was left to its owner: %s", sidecar.id, error)
     return outcomes
 
 
 def drift_advice(root: GraphRoot, path: str, branch_id: str) -> OmniGraphError:
-    """The error for a table whose head is ahead of the manifest, with the right remedy."""
+    """The error for a table whose HEAD is newer than the manifest, with the matching remedy."""
     what = f"The table {path} has a version that the manifest does not know."
     try:
         covered = any(
@@ -148,7 +149,7 @@ def _recover(
 def _settle(
     root: GraphRoot, line: BranchLog, token: LockToken, sidecar: Sidecar, decision: Decision
 ) -> str:
-    """Publish what was decided; returns the id of the commit that does it."""
+    """Publish the decision; returns the id of its commit."""
     if decision.outcome is Outcome.ROLLED_FORWARD:
         commits = _roll_forward(sidecar)
     else:
@@ -160,7 +161,7 @@ def _settle(
 
 
 def _settling_commit(line: BranchLog, sidecar: Sidecar) -> str | None:
-    """The commit by which the branch's history already accounts for this sidecar."""
+    """The commit in the history that already completes this sidecar."""
     first, last = sidecar.commits[0], sidecar.commits[-1]
     for commit in line.own_commits(line.state.head.sequence, first.sequence):
         if commit.id == last.id or commit.details.get("recovers") == sidecar.id:
@@ -169,7 +170,7 @@ def _settling_commit(line: BranchLog, sidecar: Sidecar) -> str | None:
 
 
 def _roll_forward(sidecar: Sidecar) -> list[Commit]:
-    """The commits as their writer planned them, published in recovery's name."""
+    """Publish the commits of the interrupted writer, with the recovery actor."""
     details = _details(sidecar, Outcome.ROLLED_FORWARD)
     return [
         replace(commit, actor=RECOVERY_ACTOR, details={**commit.details, **details})
@@ -178,7 +179,7 @@ def _roll_forward(sidecar: Sidecar) -> list[Commit]:
 
 
 def _roll_back(root: GraphRoot, line: BranchLog, sidecar: Sidecar, decision: Decision) -> Commit:
-    """Put moved tables back; returns the commit that pins them there."""
+    """Restore changed tables; returns the commit that references the restored versions."""
     first = sidecar.commits[0]
     return Commit(
         id=new_ulid(),
@@ -201,7 +202,7 @@ def _restore_tables(
     for table in decision.restores(sidecar, fence=root.location.scheme == "s3"):
         pinned = line.state.tables.get(table.table_id)
         if pinned is None or (pinned.path, pinned.fork) != (table.path, table.fork):
-            continue  # the manifest does not point to this line
+            continue  # the manifest does not reference this fork
         faults.hit("recovery.before_restore")
         head = restore(root, table.path, table.fork, pinned.version)
         faults.hit("recovery.after_restore")
@@ -218,8 +219,8 @@ def _details(sidecar: Sidecar, outcome: Outcome) -> dict[str, str]:
 
 
 def _close(root: GraphRoot, sidecar: Sidecar, decision: Decision, commit_id: str | None) -> None:
-    """Leave the audit row, then take the sidecar away. One that cannot be taken away is settled
-    all the same; the next recovery finds the audit row and only repeats the deletion."""
+    """Write the audit row, then delete the sidecar. If it cannot be deleted, the recovery is
+    complete nevertheless; the next recovery finds the audit row and only repeats the deletion."""
     audit.record(root, sidecar, decision, commit_id)
     try:
         faults.hit("recovery.before_erase")

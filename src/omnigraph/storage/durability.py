@@ -1,9 +1,8 @@
-"""Forcing what was written onto the medium, so that a power cut loses nothing acknowledged.
+"""Durability: flushes files to the disk, so that acknowledged commits survive a power failure.
 
-    power      before a commit is published, everything that it points to is on the medium; before
-               it is acknowledged, the publish is too
-    process    the operating system writes when it likes: a killed process loses nothing, a power
-               cut may lose the last seconds
+    power      before a commit is published, everything that it references is on the disk; before it
+    is acknowledged, the publish is too process    the operating system decides when to write:
+    killing a process loses nothing, a power failure may lose the last seconds
 
 `Medium.force` is one `syncfs` per file system, which covers data, deletion, index and transaction
 files, manifests, control objects and directory entries, written by any process of this machine.
@@ -13,7 +12,7 @@ Guarantees: a failed sync is an error, and is never repeated: after one the kern
 the pages, and a second sync would succeed without them. So the file system counts as failed for the
 rest of the process. A table that is a link to another file system is forced there.
 Deliberately absent: object stores, whose answer to a write means that it is durable; and file
-systems that lie, such as a network mount whose server acknowledges early.
+systems that acknowledge too early, such as some network mounts.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from omnigraph.errors import DurabilityError, InvalidArgumentError
 from omnigraph.model.location import Location
 
 VARIABLE = "OMNIGRAPH_DURABILITY"
-# Times of files are coarser than our clock.
+# File times have a coarser resolution than our clock.
 _CLOCK_S = 2.0
 
 
@@ -64,8 +63,8 @@ class Medium:
         weakref.finalize(self, _close_all, self._descriptors)
 
     def force_all(self, tables: Iterable[str] = ()) -> None:
-        """Wait until everything written below the graph's root is on the medium. `tables` are
-        folders that may be links to another place."""
+        """Wait until all files of the graph are on the disk. `tables` are folders that may be links
+        to other file systems."""
         if self._root is not None:
             self.force(*_top_folders(self._root), *tables)
 
@@ -90,8 +89,8 @@ class Medium:
             raise _failed(device, folder, error) from error
 
     def _descriptor(self, device: int, folder: str) -> int:
-        """A descriptor of the file system that stays open: the kernel reports an error of the
-        past to descriptors that were open when it happened."""
+        """A descriptor of the file system that stays open: the kernel reports write errors only to
+        descriptors that were open at the time of the error."""
         with self._guard:
             if self._process != os.getpid():  # a child would take errors from its parent
                 self._process = os.getpid()

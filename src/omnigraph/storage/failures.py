@@ -1,19 +1,19 @@
-"""The one place that reads foreign exceptions: obstore's, Lance's and the operating system's.
+"""Translation of exceptions of obstore, Lance and the operating system.
 
     with translated("read", path):
         ...
 
-turns what is raised inside into a class of `errors.Storage*Error`; callers decide by class alone.
-`is_commit_conflict` recognises every shape in which Lance says that a commit lost.
+converts exceptions raised inside to a class of `errors.Storage*Error`; callers depend on the class
+only. `is_commit_conflict` recognises all forms in which Lance reports a conflict.
 
 Guarantees: a permission problem never reads as "absent"; an unknown exception becomes
-`StorageUnknownError` if it may have taken effect and `StoragePermanentError` if it only read; bytes
-that make no sense to Lance, to Arrow or to us are such a failure, in whichever of its classes it is
-told; errors of ours and exceptions that are no storage failures pass through untouched, and Ctrl-C
-stays Ctrl-C. A failed allocation is never taken for damage: it is `LimitExceededError`, or
-`StorageUnknownError` where it interrupted a change. Messages are one line and carry no secret.
+`StorageUnknownError` if it may have taken effect and `StoragePermanentError` if it only read;
+damaged data is such an error, in whichever class Lance or Arrow report it; errors of OmniGraph,
+exceptions that are not storage errors, and Ctrl-C are not converted. A failed allocation is never
+taken for damage: it is `LimitExceededError`, or `StorageUnknownError` where it interrupted a
+change. Messages are one line and carry no secret.
 
-Absent on purpose: retries. This module says what happened, not what to do about it.
+Retries are the responsibility of the caller.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from omnigraph.errors import (
 from omnigraph.exhaustion import exhausted, is_exhaustion
 
 _READS = frozenset({"read", "look up", "list", "open", "scan"})
-# These change nothing that anybody can see.
+# These actions change nothing visible.
 _INVISIBLE = frozenset(
     {"stage", "plan", "lay the rows down", "answer the query", "compare the tables", "look at"}
 )
@@ -134,13 +134,13 @@ def is_interrupt(error: Exception) -> bool:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Whether native code gave up, as it does over bytes that nothing could have written. Such
-    an exception is no `Exception`, and its class can be identified only by name."""
+    """Whether native code panicked, as it does on damaged data. Such an exception is no
+    `Exception`, and its class can be identified only by name."""
     return type(error).__name__ == "PanicException"
 
 
 def classify(error: Exception, action: str, path: str) -> Exception:
-    """Our error for a foreign one, or the error itself if it is no storage failure."""
+    """The OmniGraph error for an exception, or the exception itself if it is no storage error."""
     if isinstance(error, OmniGraphError):
         return error
     if is_exhaustion(error):
@@ -193,7 +193,7 @@ def is_retryable(error: BaseException) -> bool:
 
 
 def is_unclear(error: Exception) -> bool:
-    """Whether a write that failed so may have taken effect all the same."""
+    """Whether a write that failed with this error may have taken effect."""
     return _kind(error, "write") is StorageUnknownError
 
 
@@ -203,7 +203,7 @@ def is_misconfigured(error: Exception) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-    """What a foreign message says, without the XML and the dump of internals around it."""
+    """The text of an exception, without XML and internal dumps."""
     text = str(error).split("\n\nDebug source:")[0]
     if answer := _S3_ANSWER.search(text):
         return f"{answer['message'] or 'the store refused'} ({answer['code']})"

@@ -1,14 +1,14 @@
 """Writer locks that need no expiry: OS locks for local disk, in-process locks for memory.
 
 The lock file keeps the last fencing token and the holder as JSON, for error messages and for
-`read_fence`; it is deleted only by `drop_file`, which holds the OS lock while it does so. Its bytes
-are advice: what excludes others is the OS lock on it. So a lock can be taken on a full disk, where
-its record cannot be written: the next token then follows from the clock alone.
+`read_fence`; it is deleted only by `drop_file`, which holds the OS lock while it does so. Its
+content is informational: mutual exclusion is by the OS lock. So the lock can be acquired on a full
+disk, where the record cannot be written: the next token is then derived from the clock.
 
-A process that writes again at once may go first, for some writes in a row: it knows the branch's
-state already, while another process has to read it again. A waiting process allows a few
-milliseconds for that. Such a row ends after so many writes or a fifth of a second, whichever comes
-first.
+A process that writes again immediately has priority for some writes in a row, because it knows the
+state of the branch already, while another process has to read it again. A waiting process allows a
+few milliseconds for that. The priority ends after a number of writes or a fifth of a second,
+whichever comes first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from omnigraph.storage.lockowner import Holder, LockToken, next_token
 
 _RECORD_SIZE = 1024
 _RECORD_LIMIT = 64 * 1024
-# How often, and for how long, one process may go first in a row, and the time it has to come back.
+# The number of writes and the time for which one process has priority, and the time it has to
+# return.
 _TURNS = 16
 _ROW_S = 0.2
 _RETURN_S = 0.005
@@ -45,7 +46,7 @@ def hold_file(
     timeout_s: float,
     meanwhile: Callable[[], None] | None = None,
 ) -> Iterator[LockToken]:
-    """Hold the OS lock on `<path>.lock`. Who waits for it calls `meanwhile` again and again."""
+    """Hold the OS lock on `<path>.lock`. While waiting, `meanwhile` is called repeatedly."""
     lock, door = FileLock(f"{path}.lock"), FileLock(f"{path}.queue")
     try:
         with translated("lock", lock.path):
@@ -69,9 +70,9 @@ def _enter(
     timeout_s: float,
     meanwhile: Callable[[], None] | None,
 ) -> None:
-    """Pass the door, then take the lock; only the one in the door polls the lock, and often."""
+    """Acquire the queue lock, then the lock; only the first process in the queue polls the lock."""
     deadline = time.monotonic() + timeout_s
-    # One who waits may hold the lock for an instant, to see whose turn it is.
+    # A waiting process may hold the lock briefly, to read the priority record.
     if _Turn.of(_read_path(lock.path)).is_ours and lock.acquire(min(timeout_s, _LOOK_S)):
         return
     if door.acquire(timeout_s, meanwhile=meanwhile):
@@ -101,8 +102,8 @@ def drop_file(path: str) -> None:
 
 @dataclass(frozen=True)
 class _Turn:
-    """Who may go first, as the last holder left it. Of another machine, or from before a restart
-    of this one, it says nothing sensible, and costs a waiter a moment at most."""
+    """The priority record of the last owner. A record of another machine, or from before a reboot,
+    is meaningless and delays a waiting process only briefly."""
 
     process: int
     number: int
@@ -127,19 +128,19 @@ class _Turn:
 
     @property
     def left_s(self) -> float:
-        """How long others should wait for it."""
+        """How long other processes should wait for the process with priority."""
         left = self.until - time.monotonic()
         return 0.0 if self.is_over or self.process == os.getpid() or left > _RETURN_S else left
 
     def next(self) -> _Turn:
-        """Ours after this one; in the same row if it was ours as well."""
+        """Our record after this one; it continues the row if this one is ours."""
         if self.is_ours:
             return _Turn(self.process, self.number + 1, self.began, 0.0)
         return _Turn(os.getpid(), 1, time.monotonic(), 0.0)
 
 
 def _sign(lock: FileLock, holder: Holder) -> tuple[int, _Turn]:
-    """Write our name into the lock. Returns the token, and our turn."""
+    """Write our owner record into the lock file. Returns the token and the priority record."""
     record = _read(lock.descriptor)
     token = next_token(_token_of(record))
     try:
@@ -151,7 +152,7 @@ def _sign(lock: FileLock, holder: Holder) -> tuple[int, _Turn]:
 
 
 def _sign_off(lock: FileLock, token: int, turn: _Turn) -> None:
-    # Only a courtesy to people who look: it must not turn a finished write into a failure.
+    # Informational only: an error here must not fail a finished write.
     with suppress(OSError):
         if lock.is_valid():
             signed = [turn.process, turn.number, turn.began, time.monotonic() + _RETURN_S]
@@ -164,7 +165,7 @@ def read_token(path: str) -> int:
 
 
 def read_holder(path: str) -> Holder | None:
-    """Who holds the lock file at this moment, as far as it says."""
+    """The current owner according to the lock file."""
     return Holder.from_dict(_read_path(path).get("holder"))
 
 
@@ -233,7 +234,7 @@ def _memory_lock(key: str) -> _MemoryLock:
 
 
 def _forget_in_child() -> None:
-    _memory_locks.clear()  # Their holders are threads of the parent, which the child does not have.
+    _memory_locks.clear()  # Their owners are threads of the parent process.
 
 
 os.register_at_fork(after_in_child=_forget_in_child)

@@ -1,18 +1,19 @@
-"""A lock for stores without locks: a lease object, renewed while held, taken over when it rests.
+"""A lock for object stores: a lease object that is renewed while held and taken over after expiry.
 
-The object says who holds it, under which fencing token, and how long a renewal lasts (`ttl_ms`). It
-is changed only by create-if-absent or compare-and-set; every content is unique (`turn`), so that an
-S3 etag, which is a hash of the content, names one single renewal.
+The object contains its owner, the fencing token, and the duration of a renewal (`ttl_ms`). It is
+changed only by create-if-absent or compare-and-set; every content is unique (`turn`), so that an S3
+etag, which is a hash of the content, names one single renewal.
 
-**Expiry without clocks.** A waiter does not compare wall clocks, which may disagree. It takes the
-lease over when it has itself seen the very same etag for the whole ttl, by its own monotonic clock.
-The holder counts the same ttl from *before* it sent its last successful renewal, and stops
-believing in its lease earlier than any waiter can. `expires_at` is for people only.
+**Expiry without clocks.** A waiting process does not compare wall clocks, which may differ. It
+takes the lease over when it has itself seen the very same etag for the whole ttl, by its own
+monotonic clock. The holder counts the same ttl from *before* it sent its last successful renewal,
+and treats its lease as lost before any waiting process can take it over. `expires_at` is for people
+only.
 
-What remains is a holder that is paused between `check` and its publish. Against it stands the
-fencing token: the publish itself is a compare-and-set that refuses a smaller token.
+What remains is a holder that is paused between `check` and its publish. The fencing token protects
+against this: the publish is a compare-and-set that rejects a smaller token.
 
-A killed holder is replaced after one ttl (20 s unless `OMNIGRAPH_LEASE_TTL_MS` says otherwise). A
+The lease of a killed owner expires after one ttl (`OMNIGRAPH_LEASE_TTL_MS`, by default 20 s). A
 failed release is not an error: the lease then simply expires.
 """
 
@@ -47,7 +48,7 @@ _DEFAULT_TTL_MS = 20_000
 _NO_ETAG = f'"{"0" * 32}"'
 _POLL_S = 0.05
 _POLL_LIMIT_S = 0.5
-# The holder believes in its lease a little shorter than a waiter waits: clocks differ in speed.
+# The owner treats its lease as lost slightly earlier than others: clocks differ in speed.
 _BELIEF = 0.95
 _log = logs.logger(__name__)
 
@@ -119,7 +120,7 @@ class Lease:
         self._thread.start()
 
     def why_lost(self) -> str | None:
-        """Why the lease is not ours any more, or None. Asks the store."""
+        """The reason why the lease was lost, or None. Reads the store."""
         if (reason := self._lost or self._overdue()) is not None:
             return reason
         found = self._store.get_or_none(self._path)
@@ -193,7 +194,7 @@ def hold(
 ) -> Iterator[LockToken]:
     """Hold the lease object at `path`."""
     deadline = time.monotonic() + timeout_s
-    # Threads of one process queue in memory first; only one of them asks the store.
+    # Threads of one process queue in memory first; only one of them accesses the store.
     with hold_memory(f"{store.location.uri}/{path}", name, holder, timeout_s):
         lease = _acquire(store, path, name, holder, deadline, timeout_s)
         held = LockToken(name, lease.token, holder, lease.why_lost)
@@ -212,8 +213,8 @@ _keeping_conditions: set[str] = set()
 def _require_conditions(store: ObjectStore, path: str) -> None:
     """Refuse a store that accepts conditional writes and ignores their conditions.
 
-    Two writes that must lose, once per bucket and process. Some gateways carry them out, and then
-    nothing that OmniGraph promises would hold.
+    Sends two writes that must fail, once per bucket and process. Some gateways execute them;
+    commits would not be safe there.
     """
     bucket = f"{store.location.bucket} {store.location.storage_options.get('aws_endpoint')}"
     if bucket in _keeping_conditions:
@@ -266,7 +267,7 @@ def _acquire(
 def _take(
     store: ObjectStore, path: str, current: Record | None, etag: str | None, holder: Holder
 ) -> Lease | None:
-    """Write ourselves into a lease that is free; None if another process took it first."""
+    """Acquire a free lease; None if another process acquired it first."""
     begun = time.monotonic()
     token = next_token(current.token if current else 0)
     record = _renewed(Record(token, "", ttl_ms(), holder, None))
@@ -288,7 +289,7 @@ class _Watch:
         self._since = 0.0
 
     def is_free(self, etag: str, record: Record) -> bool:
-        """Whether the lease was released or has rested for its whole ttl."""
+        """Whether the lease was released or has not been renewed for its ttl."""
         now = time.monotonic()
         if etag != self._etag:
             self._etag, self._since = etag, now

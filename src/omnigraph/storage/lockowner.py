@@ -1,7 +1,7 @@
-"""Who holds a lock, and the token that proves it.
+"""Lock owners and lock tokens.
 
-`LockToken` is what a writer carries while it holds the lock. The three kinds of lock (OS lock, lock
-in memory, lease) differ in how they answer one question: is it still ours?
+A writer has a `LockToken` while it holds the lock. The three kinds of lock (OS lock, lock in
+memory, lease) differ in how they check that the lock is still held.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from omnigraph.errors import ConflictError
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who took a lock, for people who wait for it."""
+    """The owner of a lock, for error messages."""
 
     owner: str
     operation: str
@@ -94,5 +94,5 @@ class LockToken:
 
 
 def next_token(last: int) -> int:
-    """A token greater than `last`, and growing with time even when `last` was forgotten."""
+    """A token greater than `last`, which increases with time even if `last` was lost."""
     return max(last + 1, time.time_ns() // 1000)

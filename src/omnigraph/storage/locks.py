@@ -5,18 +5,17 @@
         lock.check()                    # right before publishing
         publish(fence=lock.token)
 
-- **Local disk**: an OS lock on `__locks/<name>.lock`. It dies with its process, so nothing has to
-  expire. A second file, `<name>.queue`, is the door to it: the next writer waits in the door, so
-  that the previous holder can slip in again a few times only. Who waits may leave a letter.
+- **Local disk**: an OS lock on `__locks/<name>.lock`. It ends with its process, so nothing has to
+expire. A second lock file, `<name>.queue`, makes acquisition fair: the next writer waits on it, so
+that the previous owner can have priority a few times only. A waiting process may write a letter.
 - **memory://**: a lock of this process.
 - **S3**: a lease object that is renewed in the background and may be taken over (`lease`).
 
 Every acquisition gets a fencing token, greater than all before it under the same name. A publisher
 writes its token into what it publishes and refuses to publish over a greater one. Readers take no
-lock. Waiting is bounded and ends in `LockTimeoutError`, which names the holder.
-
-Forking: a child drops what its parent holds, and a token carried over a fork fails its `check`.
-Absent on purpose: re-entrance. A writer that asks twice waits for itself and times out.
+lock. Waiting is bounded and ends in `LockTimeoutError`, which names the owner. Fork: a child
+process does not hold the locks of its parent, and the `check` of a token from before the fork
+fails. The lock is not reentrant: a writer that acquires it twice times out.
 """
 
 from __future__ import annotations
@@ -48,8 +47,7 @@ def writer_lock(
     meanwhile: Callable[[], None] | None = None,
 ) -> AbstractContextManager[LockToken]:
     """Hold the writer lock `name` of the graph at this store for the length of a block. On local
-    disk, `meanwhile` is called again and again while another holds it; it may end the wait by
-    raising."""
+    disk, `meanwhile` is called repeatedly while waiting; it may end the wait by raising."""
     holder = Holder.here(owner, operation)
     path = lock_path(name)
     timeout_s = timeout_ms / 1000
@@ -93,7 +91,7 @@ def drop_lock(store: ObjectStore, name: str) -> None:
 
 
 def lock_path(name: str) -> str:
-    """Where the lock of a name lives; any name fits, also one with slashes or a very long one."""
+    """The path of the lock of a name; names may contain slashes and be very long."""
     if not name:
         raise InvalidArgumentError("A lock needs a name.")
     quoted = quote(name, safe="")

@@ -1,16 +1,15 @@
 """Request files (letters) to the owner of a writer lock: a waiting process writes its request, and
-the owner may do it on the way.
+the owner may execute it.
 
-    <lock>.letters/<id>.posted        written by one who waits
-    <lock>.letters/<id>.taken.<note>  the holder took it, and noted where its work begins
-    <lock>.letters/<id>.answer        what the holder has to say
+    <lock>.letters/<id>.posted        written by a waiting process <lock>.letters/<id>.taken.<note>
+    taken by the lock owner, with a note <lock>.letters/<id>.answer        the response of the lock
+    owner
 
-Guarantees: a letter is taken or withdrawn, never both; one whose writer is gone is not taken, since
-a writer holds an OS lock on its letter for as long as it lives; the lock owner removes what is left
-of the dead. A letter that cannot be written or read is not an error: the process waits for the
-lock.
-Deliberately absent: durability. A letter is worth nothing once its writer is gone. And what letters
-say: who takes one must hold the lock, and must not believe that an answer arrives.
+Guarantees: a letter is taken or withdrawn, never both; the letter of a process that has ended is
+not taken, because a writer holds an OS lock on its letter while it runs; the lock owner removes
+letters of ended processes. A letter that cannot be written or read is not an error: the process
+waits for the lock. Letters are not durable, because they are useless after their writer has ended.
+A process that takes one must own the lock, and must not assume that its response is read.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _NEW, _POSTED, _TAKEN, _ANSWER = ".new", ".posted", ".taken.", ".answer"
 
 
 class Letter:
-    """One letter, as its writer sees it."""
+    """One letter, for its writer."""
 
     def __init__(self, folder: str, id: str, lock: FileLock) -> None:
         self.id = id
@@ -33,7 +32,7 @@ class Letter:
         self._lock = lock
 
     def answer(self) -> bytes | None:
-        """What the holder answered, if it has."""
+        """The response of the lock owner, or None."""
         return _read(self._path(_ANSWER))
 
     def withdraw(self) -> bool:
@@ -58,13 +57,14 @@ class Letter:
 
 
 class Letters:
-    """The letters to the holder of one lock."""
+    """The letters to the owner of one lock."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
     def post(self, id: str, data: bytes) -> Letter | None:
-        """Leave a letter for the holder. None when it cannot be written; waiting will do."""
+        """Write a letter for the lock owner. None if it cannot be written; the caller then
+        waits."""
         path = f"{self._folder}/{id}"
         lock = FileLock(path + _NEW)
         try:
@@ -80,23 +80,24 @@ class Letters:
         return Letter(self._folder, id, lock)
 
     def are_there(self) -> bool:
-        """Whether anybody waits, as far as a glance can tell."""
+        """Whether there may be letters (a cheap check)."""
         return any(name.endswith(_POSTED) for name in _names(self._folder))
 
     def take(self, note: int, most: int) -> list[tuple[str, bytes]]:
-        """The letters that wait, with their ids, the oldest first. The caller holds the lock."""
+        """The pending letters with their ids, oldest first. The caller owns the lock."""
         living = self._bury(_names(self._folder))
         taken = []
         for name in sorted(name for name in living if name.endswith(_POSTED))[:most]:
             id = name.removesuffix(_POSTED)
             path = f"{self._folder}/{id}{_TAKEN}{note}"
-            with suppress(OSError):  # withdrawn, or not ours to touch
+            with suppress(OSError):  # withdrawn, or no permission
                 os.rename(f"{self._folder}/{name}", path)
                 taken.append((id, _read(path) or b""))
         return taken
 
     def answer(self, id: str, data: bytes) -> None:
-        """Answer a letter that was taken. Its writer does without when that fails."""
+        """Write the response to a taken letter. A failure is ignored; the writer does not depend on
+        it."""
         path = f"{self._folder}/{id}"
         with suppress(OSError):
             with open(path + _NEW, "wb") as file:
@@ -105,7 +106,7 @@ class Letters:
 
     def _bury(self, names: list[str]) -> list[str]:
         """Delete letters of processes that have ended, and responses without a waiting process.
-        Returns the letters whose writers live."""
+        Returns the letters of running processes."""
         lives = {name: _lives(f"{self._folder}/{name}") for name in names if not _is_answer(name)}
         awaited = {_id(name) for name, does in lives.items() if does is not False}
         for name in names:

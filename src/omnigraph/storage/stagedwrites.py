@@ -1,7 +1,7 @@
 """Staging: write a table's new files without making them visible.
 
-Every function returns a StagedWrite that only the commit door can land. Until then the files are
-unreachable, and if the door never opens they are litter for `cleanup`.
+Every function returns a StagedWrite that only the commit package can commit. Until then the files
+are unreachable, and if it is never committed, `cleanup` removes them.
 
 Guarantees: nothing here moves a table's head; data keeps the physical schema; stable row ids.
 Deliberately absent: checks of any rule, and Lance's calls that commit by themselves.
@@ -43,9 +43,9 @@ from omnigraph.storage.tableschema import (
 
 TableType = NodeType | EdgeType
 NO_ROWS: Addresses = np.empty(0, np.uint64)
-# Lance's own choice is smaller, and takes half as long again.
+# The default of Lance is smaller and 50 % slower.
 _SCANNED_AT_ONCE = 32_768
-# Writes below this size do not ask how much memory is free.
+# Writes below this size do not check the free memory.
 _LARGE_BYTES = 256 << 10
 
 
@@ -92,7 +92,7 @@ class Stager:
     def exchange(
         self, table: TableType, base: TableVersion, data: pa.Table, gone: Sequence[str]
     ) -> StagedWrite:
-        """Put rows in the place of those that have their ids, and remove the rows of other ids."""
+        """Replace rows by id, and remove the rows of other ids."""
         ids = [*data.column(ID_COLUMN).chunks, pa.array(gone, pa.string())]
         return self.change(table, base, data, self._find(base, pa.chunked_array(ids, pa.string())))
 
@@ -114,7 +114,7 @@ class Stager:
         return StagedWrite(table.id, base.path, fork, base, prepared, rows)
 
     def overwrite(self, table: TableType, base: TableVersion | None, data: pa.Table) -> StagedWrite:
-        """Put these rows in the place of all that are there."""
+        """Replace all rows."""
         if base is None:
             return self.create(table, data)
         fork, dataset = writable_line(self._root, base, self._branch_id)
@@ -188,7 +188,7 @@ class Stager:
         data: pa.Table,
         doomed: Addresses,
     ) -> StagedWrite:
-        """`add_columns` and then `change`, in two steps that land together."""
+        """`add_columns` and then `change`, in two transactions of one staged write."""
         wider = self.add_columns(table, base, fills)
         if data.num_rows == 0 and len(doomed) == 0:
             return wider
@@ -225,6 +225,6 @@ class Stager:
 
 
 def _require_room(data: pa.Table) -> None:
-    """Lance encodes rows in memory, and ends the process if it does not get it."""
+    """Lance encodes rows in memory, and aborts the process if an allocation fails."""
     if data.nbytes > _LARGE_BYTES:
         headroom.require(data.nbytes, "write")

@@ -1,4 +1,4 @@
-"""Landing: the only code that moves a table's head. Only `commit` may import this module.
+"""Commits of tables: the only code that changes the HEAD of a table. Only `commit` may import it.
 
 Guarantees: each step of a staged write (there is one, save in maintenance) lands exactly one
 version above the one before, the first above that which the write was staged on, or the caller is
@@ -27,10 +27,10 @@ _NEWEST_FIRST = 2**64 - 1
 
 @dataclass(frozen=True, slots=True)
 class LineHead:
-    """What a line's head is now. `transaction` is the id of what made the version after
-    `expected`, None when there is no such version or it cannot be read; `restored` says that it
-    put back `expected` itself. `then` are the ids of what made the versions after that one, as
-    many as were asked for and exist. A line that does not exist at all has version 0."""
+    """The current HEAD of a table fork. `transaction` is the id of what made the version after
+    `expected`, None when there is no such version or it cannot be read; `restored` says that it put
+    back `expected` itself. `then` are the ids of what made the versions after that one, as many as
+    were asked for and exist. A line that does not exist at all has version 0."""
 
     version: int
     transaction: str | None
@@ -48,7 +48,7 @@ def later_ids(staged: StagedWrite) -> tuple[str, ...]:
 
 
 def land(root: GraphRoot, staged: StagedWrite) -> TableVersion:
-    """Commit a staged write to its line, step by step."""
+    """Commit a staged write, one transaction after the other."""
     version = staged.base.version if staged.base else 0
     landed = _commit(root, staged, version)
     _check_next(staged, landed, version)
@@ -72,7 +72,7 @@ def _check_next(staged: StagedWrite, landed: Any, version: int) -> None:
 
 
 def landed_version(staged: StagedWrite) -> TableVersion:
-    """What the manifest will say of a staged write once it has landed."""
+    """The manifest entry of a committed staged write."""
     base = staged.base
     logical = base.logical if base else 0
     return TableVersion(

@@ -78,8 +78,8 @@ class Waiting:
             letter.close()
 
     def _give_up(self, error: OmniGraphError) -> None:
-        """The wait ends with an error. On timeout, check for an answer first: taken letters may
-        still be executed."""
+        """Called when the wait ends with an error. Reads the responses first; a letter that was
+        taken and not answered has an unknown outcome."""
         self._read_answers()
         for ticket, letter in self._posted.items():
             if not letter.withdraw():
@@ -190,8 +190,8 @@ class Guests:
 
 
 def _common_form(tickets: Sequence[Ticket]) -> type[Portable] | None:
-    """The form that guest requests must have to be executed with ours. None if our request is long
-    or may be rejected."""
+    """The common type of our requests, which guest requests must have. None if ours differ or are
+    not portable."""
     forms = {_form(ticket.request) for ticket in tickets}
     return forms.pop() if len(forms) == 1 else None
 
