@@ -5,16 +5,15 @@ executes the letters together with its own request, as one group with a commit f
 writes responses. So processes share table commits and publishes as threads do, and waiting
 processes need not read the commits of the others.
 
-Guarantees: a request is carried out once, wherever anybody dies: its commit has the id of its
-letter, and who comes to hold the lock without an answer looks for that commit in the history before
-it does anything itself. Only requests that say the same in text are passed on, and only between
-processes that may refer to the same places outside of the graph, and never to one that promises
-less durability. A letter names no actor: it has the digest of its writer's principal. The lock
-owner serves letters whose digest is that of its own principal, and records that principal. A letter
-also names the graph and the newest commit that its writer saw; it is not carried out on another
-graph at the address. A request that cannot be served is answered as not done, and its writer
-carries it out itself.
-Deliberately absent: object stores, where the lock is a lease and a letter costs as much as a write.
+Guarantees: a request is executed once, even if a process is killed: its commit has the id of its
+letter, and a process that acquires the lock without a response searches the history for that commit
+before it executes the request itself. Only requests that can be serialized exactly are passed on,
+only between processes that allow the same external blobs, and never to one with less durability. A
+letter names no actor: it has the digest of its writer's principal. The lock owner serves letters
+whose digest is that of its own principal, and records that principal. A letter also names the graph
+and the newest commit that its writer saw; it is not carried out on another graph at the address. A
+request that cannot be served is answered as not done, and its writer carries it out itself. Object
+stores are not supported: there the lock is a lease, and a letter costs as much as a write.
 """
 
 from __future__ import annotations

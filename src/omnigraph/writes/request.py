@@ -21,9 +21,9 @@ from omnigraph.rows.deltas import Delta
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Under what conditions a request may be carried out, and how it is recorded. `details` are
-    further facts for the commit. `principal` is the digest of the principal that was admitted; a
-    request without one is not handed to another process."""
+    """The conditions of a request, and the metadata of its commit. `details` are further fields of
+    the commit. `principal` is the digest of the principal that was admitted; a request without one
+    is not handed to another process."""
 
     actor: str
     message: str = ""

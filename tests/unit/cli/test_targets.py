@@ -341,7 +341,7 @@ def test_lists_in_every_format(
         (["changes", "baseline", "g", "--out", "home"], 2, "home is a directory"),
         (["changes", "baseline", "g", "--out", "no/where"], 2, "There is no folder no"),
         (["embed", "g"], 2, "No type has a property with @embed"),
-        (["ingest", "g", "--data", "home/rows.csv"], 2, "CSV is for `load`"),
+        (["ingest", "g", "--data", "home/rows.csv"], 2, "Use `load` for CSV"),
         (["blob", "get", "vertex", "Person", "Ada", "name", "--store", "g"], 2, "neither node"),
         (["blob", "get", "edge", "Person", "Ada", "name", "--store", "g"], 2, "type of nodes"),
     ],

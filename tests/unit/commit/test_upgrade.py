@@ -93,7 +93,7 @@ def test_steps_are_taken_one_by_one_and_once(root: GraphRoot, ran: list[tuple[in
 
 def test_a_format_that_no_step_leaves_is_refused(root: GraphRoot, ran: list[object]) -> None:
     stamp_all(root, 1)
-    with pytest.raises(FormatError, match="cannot bring format 4"):
+    with pytest.raises(FormatError, match="cannot migrate format 4"):
         bring_up_to_date(root, ACTOR, known=6)
     assert len(ran) == 3
 

@@ -217,7 +217,7 @@ def test_nobody_at_the_address() -> None:
 
 
 def test_addresses_without_a_scheme_are_refused() -> None:
-    with pytest.raises(EmbeddingError, match="no address"):
+    with pytest.raises(EmbeddingError, match="not an address"):
         EmbeddingClient(config_from_parts("openai", "localhost:1234"))
 
 
