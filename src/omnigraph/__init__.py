@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from omnigraph.model.result import Result as Result
     from omnigraph.model.write import WriteResult as WriteResult
     from omnigraph.operations.inspection import CommitFilter as CommitFilter
+    from omnigraph.operations.preparedquery import PreparedQuery as PreparedQuery
 
 __version__ = "0.1.0"
 
@@ -47,6 +48,7 @@ __all__ = [
     "Limits",
     "OmniGraphError",
     "Options",
+    "PreparedQuery",
     "Principal",
     "Result",
     "Target",
@@ -73,6 +75,7 @@ _HOMES: dict[str, str | None] = {
     "Limits": "omnigraph.engines.base",
     "OmniGraphError": "omnigraph.errors",
     "Options": "omnigraph.engines.base",
+    "PreparedQuery": "omnigraph.operations.preparedquery",
     "Principal": "omnigraph.model.principal",
     "Result": "omnigraph.model.result",
     "Target": "omnigraph.history.resolve",

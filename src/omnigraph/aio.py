@@ -38,6 +38,7 @@ from omnigraph.graph import open as _open
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from omnigraph.builder import ReadDraft
     from omnigraph.commit.damage import Loss
     from omnigraph.model.principal import Principal
     from omnigraph.model.result import Result
@@ -229,6 +230,13 @@ class AsyncGraph:
         """Begin a branch here, or at an older state; see `Graph.create_branch`."""
         begin = partial(self.sync.create_branch, commit=commit, version=version, at=at, tag=tag)
         return AsyncGraph(await _run(lambda: begin(name)))
+
+    async def prepare(
+        self, text: str | ReadDraft, name: str | None = None
+    ) -> Callable[..., Coroutine[Any, Any, Result]]:
+        """Compile and plan a read query; await what is returned to run it. See `Graph.prepare`."""
+        prepared = await _run(lambda: self.sync.prepare(text, name))
+        return partial(_asked(lambda _, *args, **kwargs: prepared(*args, **kwargs)), self)
 
     query = _asked(Graph.query)
     stream = _batched(Graph.query)

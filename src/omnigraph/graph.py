@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,7 @@ if TYPE_CHECKING:  # what only some calls need is loaded by those calls
     from omnigraph.operations.maintain import Upkeep
     from omnigraph.operations.merge import MergePreview, MergeResult
     from omnigraph.operations.migrate import SchemaChange, SchemaPlan
+    from omnigraph.operations.preparedquery import PreparedQuery
     from omnigraph.operations.reconcile import Bounds, Lag, Reconciler
     from omnigraph.operations.repair import Repair
     from omnigraph.operations.stats import Stats
@@ -153,6 +155,34 @@ class Graph:
         target = self._target(commit, version, at, tag)
         return asking.query(
             self._context, question, target, engine=engine, options=options, spark=spark
+        )
+
+    def prepare(self, text: str | ReadDraft, name: str | None = None) -> PreparedQuery:
+        """Compile and plan a read query, to run it many times.
+
+        Args:
+            text: A text with one query, or with several.
+            name: Which of several queries.
+
+        Returns:
+            A callable that takes the parameters and returns a `Result`. It reads this branch as it
+            is at each call, and is planned again when the schema changes.
+
+        Raises:
+            QueryError: The text does not compile against the schema.
+            InvalidArgumentError: The query changes the graph.
+        """
+        from omnigraph.operations import explain as explaining
+        from omnigraph.operations import query as asking
+        from omnigraph.operations.preparedquery import KeptPlan, PreparedQuery
+
+        question = asking.Question(str(text), name, kept=KeptPlan())
+        target = self._target()
+        explaining.explain(self._context, question, target)
+        return PreparedQuery(
+            lambda params, options: asking.query(
+                self._context, replace(question, params=params), target, options=options
+            )
         )
 
     def explain(

@@ -66,6 +66,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "plan_schema": {"source": SCHEMA},
     "preview_merge": {"source": "side"},
     "query": {"text": READ},
+    "prepare": {"text": READ},
     "rename_branch": {"old": "side", "new": "other"},
     "revert": {"commit": "head"},
     "set_durability": {"durability": "process"},
@@ -205,7 +206,15 @@ def faults_of(make: Callable[..., Any], good: dict[str, Any]) -> list[str]:
 
 
 # Classes among the public names that only this package makes.
-RESULTS = {"Change", "Commit", "Graph", "OmniGraphError", "Result", "WriteResult"}
+RESULTS = {
+    "Change",
+    "Commit",
+    "Graph",
+    "OmniGraphError",
+    "PreparedQuery",
+    "Result",
+    "WriteResult",
+}
 
 
 def argument_classes() -> list[type]:

@@ -19,7 +19,9 @@ from omnigraph.lang import gq
 from omnigraph.model.result import Result
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.operations.context import Context
+from omnigraph.operations.preparedquery import KeptPlan
 from omnigraph.plan.planner import Plan, Planner
+from omnigraph.plan.statistics import Statistics
 
 if TYPE_CHECKING:
     from omnigraph.engines.spark.settings import SparkSettings
@@ -35,6 +37,7 @@ class Question:
     name: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     file: str | None = None
+    kept: KeptPlan | None = None  # of a prepared query
 
 
 def query(
@@ -70,11 +73,19 @@ def prepare(
 
 def plan_for(question: Question, snapshot: Snapshot, engine: str = EMBEDDED) -> Plan:
     """Compile and plan a read query for a snapshot, whatever its parameters will be."""
+    statistics = engine_named(engine).statistics(snapshot)
+    if question.kept is None:
+        return _planned(question, snapshot, statistics)
+    return question.kept.get(
+        snapshot.catalog.hash, statistics, lambda: _planned(question, snapshot, statistics)
+    )
+
+
+def _planned(question: Question, snapshot: Snapshot, statistics: Statistics) -> Plan:
     compiled = gq.compile_query(question.text, snapshot.catalog, question.name, question.file)
     if not isinstance(compiled.query, ReadQuery):
         raise InvalidArgumentError(
             f"The query {compiled.query.name!r} changes the graph.",
             hint="Run it as a mutation: `omnigraph mutate`, or `graph.mutate(...)`.",
         )
-    statistics = engine_named(engine).statistics(snapshot)
     return _planner.plan(compiled.query, snapshot.catalog, statistics)
