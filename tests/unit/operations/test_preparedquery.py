@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import omnigraph as og
 from omnigraph import aio
 from omnigraph.errors import InvalidArgumentError, QueryError
+from omnigraph.lang import gq
 from omnigraph.lang.gq import compile as compiler
-from omnigraph.operations import query as asking
 from omnigraph.plan import planner
 
 SCHEMA = "node Person { name: String @key age: I32? }\nedge Knows: Person -> Person\n"
@@ -33,14 +34,14 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for module, name in (
         (compiler, "_compile"),
         (planner, "plan_query"),
-        (asking.gq, "compile_query"),
+        (gq, "compile_query"),
         (planner.Planner, "plan"),
     ):
         original = getattr(module, name)
 
-        def counted(*args, _name=name, _original=original, **kwargs):  # type: ignore[no-untyped-def]
+        def counted(*args: Any, _name: str = name, _original: Any = original, **kw: Any) -> Any:
             made.append(_name)
-            return _original(*args, **kwargs)
+            return _original(*args, **kw)
 
         monkeypatch.setattr(module, name, counted)
     return made
