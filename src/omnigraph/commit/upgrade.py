@@ -32,8 +32,8 @@ def _stamp_only(root: GraphRoot, branch_id: str) -> None:
 
 
 def _name_graph(root: GraphRoot, branch_id: str) -> None:
-    """Format 2 writes the graph's stamp into every manifest. Main gets it first, so that whoever
-    goes on with an interrupted migration finds it there."""
+    """Format 2 writes the graph's stamp into every manifest. Main gets it first, so that a process
+    that goes on with an interrupted migration finds it there."""
     stamp = root.manifest(MAIN).graph_stamp()
     if not stamp:
         stamp = new_stamp()

@@ -1,11 +1,11 @@
-"""Cleanup: giving back the space of history that the policy no longer keeps.
+"""Cleanup: removes history that the retention policy does not keep.
 
-Without `confirm` it only looks. With it, and in this order: versions of tables, forks and tables
-that no state names any more, detached versions that maintenance left, manifests of branches that
-are gone, old versions of the others, and litter.
+Without `confirm` it is a preview. With it, it removes, in this order: versions of tables, forks and
+tables that no state names any more, detached versions that maintenance left, manifests of deleted
+branches, old versions of the others, and garbage.
 
-Guarantees: what `commit.retention` says is needed stays; commits stay in the log, and reading one
-whose data is gone says so (`HistoryReclaimedError`); a failure at one table does not keep the
+Guarantees: data that `commit.retention` needs is kept; commits stay in the log, and reading one
+whose data was removed raises `HistoryReclaimedError`; a failure at one table does not keep the
 others from being cleaned, and a second run finishes what the first began.
 Deliberately absent: changing any table or any branch.
 """
@@ -54,8 +54,8 @@ from omnigraph.storage.root import GraphRoot
 
 @dataclass(frozen=True)
 class TableCleanup:
-    """One table's directory: what goes, or went. `detached`: versions that maintenance left
-    behind when it died. `error`: what kept the rest of it."""
+    """One table directory: the data to remove, or removed. `detached`: versions left by interrupted
+    maintenance. `error`: why the rest was kept."""
 
     path: str
     versions: int = 0
@@ -100,7 +100,7 @@ class Cleanup:
 
 
 def cleanup(context: Context, policy: Policy, *, confirm: bool = False) -> Cleanup:
-    """Show what a policy gives up, or with `confirm` remove it."""
+    """Preview the cleanup of a policy, or with `confirm` execute it."""
     policy.check()
     if not confirm:
         return _Sweep(context.root, policy, execute=False).run()
@@ -113,7 +113,7 @@ def cleanup(context: Context, policy: Policy, *, confirm: bool = False) -> Clean
 
 
 def purge(context: Context, paths: frozenset[str]) -> Cleanup:
-    """Remove at once whatever of these tables no branch's head, tag or merge needs."""
+    """Remove the versions of these tables that no branch head, tag or merge needs."""
     objects, actor = context.writable().root.objects, context.actor
     with (
         writer_lock(objects, MAINTENANCE_LOCK, owner=actor, operation="cleanup"),
@@ -138,7 +138,7 @@ class _Sweep:
         paths = {key[0] for key in self.needs.versions} | set(table_paths(self.root))
         chosen = sorted(paths if self.only is None else paths & self.only)
         if self.execute:
-            # Whatever the durability: old versions go only when newer ones are on the medium.
+            # For any durability: old versions are removed only when newer ones are on the disk.
             self.root.medium.force_all(chosen)
         found = [self._table(path) for path in progress.each("clean", chosen)]
         tables = [each for each in found if not each.is_empty]
@@ -155,7 +155,7 @@ class _Sweep:
         try:
             found = self._clean_table(path)
         except StorageNotFoundError:
-            # A directory without a single version: what a writer left that died too early.
+            # A directory without any version: left by an interrupted writer.
             found = self._clean_litter(path)
         except (StorageError, ConflictError) as error:
             return TableCleanup(path, error=error.message)
@@ -174,7 +174,7 @@ class _Sweep:
         births: dict[str | None, int | None] = {None: None}
         births |= {name: at.version for name, at in forks.items()}
         kept = [fork for fork in births if fork not in doomed]
-        # First: a detached version keeps the files that it names.
+        # First, because a detached version keeps the files that it references.
         detached = sum(self._clean_detached(path, line) for line in kept)
         total = Reclaimed()
         for line in kept:

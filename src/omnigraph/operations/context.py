@@ -26,7 +26,7 @@ ACTOR_VARIABLE = "OMNIGRAPH_ACTOR"
 @dataclass(frozen=True)
 class Context:
     """`losses` are what opening found to be damaged or lost. `author` is set by verbs that repeat a
-    commit of somebody else: it is recorded, but the principal is admitted."""
+    commit of another actor: it is recorded, but the principal is admitted."""
 
     root: GraphRoot
     principal: Principal

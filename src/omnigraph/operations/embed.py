@@ -1,13 +1,13 @@
-"""Making the vectors of `@embed` properties for rows that are in the graph already.
+"""Computes the vectors of `@embed` properties of existing rows.
 
-    embed(context, EmbedOptions(types=("Doc",)))              what is missing or stale
-    embed(context, EmbedOptions(everything=True))             all of them
-    embed(context, EmbedOptions(clean=True))                  take them away
+    embed(context, EmbedOptions(types=("Doc",)))              missing and stale ones embed(context,
+    EmbedOptions(everything=True))             all of them embed(context, EmbedOptions(clean=True))
+    remove them
 
 Guarantees: one commit, which names model and properties, or none when there is nothing to do; a
-vector whose text has not changed since it was made is kept unless all are asked for; vectors of two
-models are never mixed in a property unless requested; if a type changes in the meantime its rows
-are chosen again, and texts that were embedded already are not sent again.
+vector whose text has not changed is kept unless all are requested; vectors of two models are never
+mixed in a property unless requested; if a type changes in the meantime its rows are selected again,
+and embedded texts are not sent again.
 Deliberately absent: rows on their way in (`load` with `embed`).
 """
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 EMBEDDED, SPARK = "embedded", "spark"
 # Number of texts between progress reports.
 _AT_ONCE = 1024
-# Read whole and picked from, rather than looked up one by one.
+# Above this number, rows are scanned instead of looked up.
 _MANY = 10_000
 
 
@@ -71,7 +71,7 @@ class EmbedOptions:
 
 @dataclass(frozen=True)
 class EmbedResult(WriteResult):
-    """What was done. `rows` counts, by type, those that got or lost a vector."""
+    """The result of a run. `rows` counts, by type, the rows whose vectors changed."""
 
     model: str | None = None
     rows: Mapping[str, int] = field(default_factory=dict)
@@ -81,10 +81,10 @@ class EmbedResult(WriteResult):
 
 
 def embed(context: Context, options: EmbedOptions) -> EmbedResult:
-    """Bring vectors up to date, in one commit."""
+    """Update vectors, in one commit."""
     context.writable()
     catalog = resolve(context.root, Target(options.branch)).catalog
-    meant_tables(catalog, options)  # says that there is nothing to embed, before a key is missed
+    meant_tables(catalog, options)  # reports that there is nothing to embed before a missing key
     config = chosen_config(options)
     if options.engine == SPARK:
         from omnigraph.operations.embed_on_spark import embed_on_spark
@@ -99,7 +99,7 @@ def embed(context: Context, options: EmbedOptions) -> EmbedResult:
 
 
 def count_due(context: Context, options: EmbedOptions) -> dict[str, int]:
-    """How many rows of each type `embed` would give a vector to, or take one from."""
+    """The number of rows of each type whose vectors `embed` would change."""
     snapshot = resolve(context.root, Target(options.branch))
     view = View(context.root, snapshot)
     found = {}
@@ -129,7 +129,7 @@ def _told(done: WriteResult | LoadResult, config: EmbeddingConfig | None) -> Emb
 def renewals(
     root: GraphRoot, snapshot: Snapshot, options: EmbedOptions, config: EmbeddingConfig | None
 ) -> list[tuple[TableType, Renewal]]:
-    """The types that are meant, each with what to do. Raises if the model does not fit."""
+    """The selected types with their work. Raises if the model does not match."""
     found = []
     for table in meant_tables(snapshot.catalog, options):
         items = embedded_properties(table)
@@ -203,7 +203,7 @@ def _stale(
     options: EmbedOptions,
     config: EmbeddingConfig,
 ) -> dict[str, frozenset[str]]:
-    """Ids of vectors that are older than their texts; models are compared on the way."""
+    """Ids of stale vectors; also checks the model."""
     client = EmbeddingClient(config)
     for item in items:
         assert item.embed is not None
@@ -227,7 +227,8 @@ def _stale(
 def details(
     tables: Sequence[TableType], config: EmbeddingConfig | None, options: EmbedOptions
 ) -> dict[str, Any]:
-    """What the commit says. A run over some rows does not vouch for the others."""
+    """The details of the commit. A run over selected rows does not record a model for the
+    others."""
     if config is None or options.select:
         return {}
     items = [item for table in tables for item in embedded_properties(table)]
@@ -295,7 +296,7 @@ class EmbedRequest:
 
 
 def _looked_at(view: View, table: TableType, renewal: Renewal) -> pa.Table:
-    """The columns that decide which rows are due, by name."""
+    """The columns that determine which rows are due, by name."""
     names = [name for name, _ in renewal.where]
     for item in embedded_properties(table):
         assert item.embed is not None

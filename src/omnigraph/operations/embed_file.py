@@ -80,7 +80,7 @@ def embed_file(
         raise AlreadyExistsError(
             f"There is a file {output} already.", hint="Name another, or say --overwrite."
         )
-    meant_tables(catalog, options)  # says that there is nothing to embed, before a key is missed
+    meant_tables(catalog, options)  # reports that there is nothing to embed before a missing key
     work = _Work(catalog, source, options, chosen_config(options))
     due = work.look()
     with open_output(output_address(output)) as out:

@@ -1,12 +1,12 @@
-"""Putting rows into the graph in bulk, in this process.
+"""Ingest: writes rows in this process.
 
-    append      every id must be new; one that exists is a conflict and nothing is written
-    merge       an id that exists gets the new row; of several with one id the last counts
-    overwrite   the rows take the place of all rows of their types
+    append      every id must be new; an existing id is a conflict and nothing is written merge an
+    existing row is replaced; of several records with one id the last is used overwrite   the input
+    replaces all rows of its types
 
-Guarantees: all rows or none, in one commit; the order of records means nothing but for the last
-one in `merge`, so edges may come before their nodes; everything is checked before a table moves.
-Deliberately absent: inputs beyond the bound; those are for the engine that spreads work.
+Guarantees: one atomic commit; the order of records matters only for duplicates in `merge`, so edges
+may precede their nodes; everything is validated before a table changes. Inputs beyond the size
+limit need `load`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Mode(StrEnum):
 
 @dataclass
 class IngestRequest:
-    """Rows to be ingested. They are shaped once per schema, not once per attempt."""
+    """Rows to ingest. They are converted once per schema, not once per attempt."""
 
     parts: Supply
     mode: Mode
@@ -96,7 +96,7 @@ class IngestRequest:
         return Evaluated(known, _affected(view, known))
 
     def shaped(self, catalog: Catalog) -> Delta:
-        """The rows as a delta, whatever they meet."""
+        """The rows as a delta, independent of the stored rows."""
         if self._shaped is None or self._shaped[0] != catalog.hash:
             self._shaped = (catalog.hash, self._shape(catalog))
         return self._shaped[1]
@@ -145,9 +145,9 @@ def ingest(
     most_bytes: int = MOST_BYTES,
     edge_key: str | Iterable[str] = (),
 ) -> WriteResult:
-    """Ingest rows into a branch. `types` are further types that an overwrite replaces, even by
-    nothing; those of the input are replaced anyway. `edge_key` gives edges without an id the one
-    that these properties spell."""
+    """Ingest rows into a branch. `types` are further types whose rows an overwrite deletes; those
+    of the input are replaced anyway. `edge_key` lists the properties that determine the id of edges
+    without one."""
     root = context.writable().root
     parts = supply(data, type, most_bytes)
     catalog = resolve(root, Target(branch)).catalog
@@ -196,7 +196,7 @@ def _refuse_no_types(delta: Delta) -> None:
 
 
 def _affected(view: View, delta: Delta) -> dict[str, Affected]:
-    """As for any delta, and rows that an overwrite takes away."""
+    """As for any delta, plus the rows that an overwrite deletes."""
     found = affected_rows(delta)
     for change in delta.values():
         base = view.snapshot.table(change.table.id)

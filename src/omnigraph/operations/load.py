@@ -1,11 +1,10 @@
-"""Loading inputs of any size and form into a branch, as one commit.
+"""Load: writes inputs of any size and format, as one commit.
 
     load(context, ["people.jsonl", "s3://bucket/edges/*.parquet"], mode="merge")
 
-Guarantees: all records or none, in one commit of all types (records that were set aside, if that
-was asked for, are reported and kept); the data that checks read is fenced, and after a conflict the
-load is prepared again; the `embedded` engine gives the same graph and the same refusals.
-Deliberately absent: how rows are read and checked.
+Guarantees: one atomic commit of all types (quarantined records, if requested, are reported and
+kept); the data that checks read is fenced, and after a conflict the load is prepared again; the
+`embedded` engine gives the same graph and the same errors.
 """
 
 from __future__ import annotations
@@ -63,14 +62,14 @@ from omnigraph.writes.staleness import record
 SPARK, EMBEDDED = "spark", "embedded"
 APPEND, MERGE, OVERWRITE = MODES = ("append", "merge", "overwrite")
 FAIL, QUARANTINE = "fail", "quarantine"
-# Up to here the same tasks are run in this process, unless a session is there or asked for.
+# Up to this size the tasks run in this process, unless there is a session or one is requested.
 SMALL_BYTES = 4 << 20
 _ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """How a load is carried out and recorded."""
+    """Options of a load."""
 
     mode: str = APPEND
     types: tuple[str, ...] = ()
@@ -81,9 +80,9 @@ class LoadOptions:
     engine: str = SPARK
     on_error: str = FAIL
     rejects: str | None = None
-    embed: bool = False  # fill `@embed` vectors that the input lacks
-    edge_key: tuple[str, ...] = ()  # what tells edges without ids apart: src, dst, properties
-    details: Mapping[str, Any] = field(default_factory=dict)  # further facts for the commit
+    embed: bool = False  # compute `@embed` vectors that the input lacks
+    edge_key: tuple[str, ...] = ()  # properties that identify edges without ids: src, dst, …
+    details: Mapping[str, Any] = field(default_factory=dict)  # further details of the commit
     spark: SparkSettings | None = None
     here: bool = False  # run the tasks in this process, which has no session
     progress: Callable[[ProgressEvent], None] | None = None
@@ -91,8 +90,7 @@ class LoadOptions:
 
 @dataclass(frozen=True)
 class LoadResult(WriteResult):
-    """What a load did. `rejects` is the folder of records that were refused, if they were set
-    aside."""
+    """The result of a load. `rejects` is the folder of quarantined records, if any."""
 
     records: int = 0
     rejected: int = 0
@@ -126,7 +124,7 @@ def load(
 
 
 def _is_large(context: Context, sources: Sequence[Source]) -> bool:
-    """Whether files are more than can be held in memory at once."""
+    """Whether files are too large for memory."""
     if context.root.location.scheme == "memory" or any(s.frame is not None for s in sources):
         return False
     files = (file for source in sources for file in list_inputs(source.paths, ENDINGS))
@@ -177,7 +175,7 @@ class _SparkLoad:
                 "A graph in memory cannot be reached from Spark's own processes.",
                 hint="Use engine='embedded'.",
             )
-        # Before anything else: Spark's virtual machine is then started from a quiet process.
+        # First, so that the JVM is started before other threads run.
         spark = None if self._options.here or self._is_small() else get_session(self._options.spark)
         try:
             return self._attempts(spark)
@@ -187,7 +185,7 @@ class _SparkLoad:
 
     def _is_small(self) -> bool:
         """Whether the tasks finish in this process before Spark could start: the caller requested
-        no certain one, none runs in this process, and the files are few."""
+        no specific session, none runs in this process, and the input is small."""
         settings = self._options.spark
         if settings is not None and not settings.is_open:
             return False
@@ -261,7 +259,7 @@ class _SparkLoad:
         )
 
     def _spool(self, spark: Any, number: int, source: Source) -> tuple[InputFile, ...]:
-        """Frames are laid down once, however often the load is prepared."""
+        """Frames are written to staging once, even if the load is prepared several times."""
         if number not in self._spooled:
             folder = f"{self._root.location.child(self._scratch).uri}/{number:03d}"
             frame = source.frame
@@ -367,7 +365,7 @@ def _embedded(context: Context, sources: Sequence[Source], options: LoadOptions)
 
 
 def _embedding(options: LoadOptions, catalog: Catalog) -> tuple[EmbeddingConfig | None, bool]:
-    """How to make vectors that the input lacks; whether just those that may not be missing."""
+    """The embedding config for missing vectors, and whether only required ones are computed."""
     if options.embed:
         return config_from_environment(), False
     return (configured() if requires_vectors(catalog.tables()) else None), True
@@ -381,7 +379,7 @@ def _filler(options: LoadOptions) -> EmbedRows | None:
 
 
 def _made_by(options: LoadOptions) -> dict[str, Any]:
-    """Who made the vectors that the input lacked."""
+    """The provider and model of the computed vectors."""
     if not options.embed:
         return {}
     config = config_from_environment()

@@ -1,15 +1,15 @@
-"""Keeping tables fast: indexes that are declared and missing, and files that are too many.
+"""Maintenance: builds missing indexes and compacts files.
 
     ensure_indices(context)     builds what is declared and missing
     optimize(context)           compacts too; `plan_optimize` shows what it would do
 
-Indexes and layout are derived state: reads are right without either, and no write waits for them.
-Files are written beside the writers; only fitting them to the newest version happens under the
-branch's lock. A table that writers change faster than it can be fitted is, if it is small, worked
-on under the lock in the end; otherwise it is left for the next run and reported as overtaken.
+Indexes and file layout are derived state: reads are correct without them, and no write waits for
+them. Files are written concurrently with writers; only adapting them to the newest version requires
+the lock of the branch. If writers change a table repeatedly in the meantime, a small table is
+processed under the lock; a large one is left for the next run and reported as overtaken.
 
-Guarantees: one commit for the files and indexes of all tables (one more for each time that writers
-came between), none when there is nothing to do; a second run finds nothing; content never changes;
+Guarantees: one commit for the files and indexes of all tables (one more for each conflict with
+writers), none when there is nothing to do; a second run finds nothing; content never changes;
 nothing is removed (`cleanup` does that). A table that a merge adopted from a deleted branch is not
 maintained on any other branch: it is forked for this branch, as a write would do.
 Deliberately absent: tables that a branch inherits from an existing branch. They are maintained on
@@ -46,9 +46,9 @@ from omnigraph.storage.upkeep import Fitted, UpkeepPlan, Work, adopt, fit, plan_
 
 # How often work is prepared again for tables that writers changed in the meantime.
 _ROUNDS = 3
-# What writers add meanwhile may be worth a further round.
+# Rows that writers add in the meantime may need another round.
 _CYCLES = 3
-# Up to so many rows a table is worked on under the lock when it cannot be done beside writers.
+# Up to this many rows a table is processed under the lock after repeated conflicts.
 _ROWS_UNDER_LOCK = 200_000
 MAINTENANCE_LOCK = "maintenance"
 SHARED = "inherited from another branch; maintain that one"
@@ -61,7 +61,8 @@ log = logs.logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class IndexWork:
-    """One index that is to be built, was built, or cannot be yet (`pending` says why)."""
+    """One index that is to be built, was built, or cannot be built yet (`pending` is the
+    reason)."""
 
     property: str
     kind: str
@@ -103,7 +104,7 @@ class TableUpkeep:
 
 @dataclass(frozen=True)
 class Upkeep:
-    """What maintenance would do, or did. No commits: there was nothing to do."""
+    """The planned or executed maintenance. No commits: there was nothing to do."""
 
     tables: tuple[TableUpkeep, ...]
     commits: tuple[Commit, ...] = ()
@@ -121,7 +122,7 @@ class Upkeep:
 
 @dataclass(frozen=True)
 class Scope:
-    """Which tables, and whether their files are compacted too."""
+    """The selected tables, and whether their files are compacted."""
 
     branch: str = MAIN
     types: frozenset[str] | None = None
@@ -137,7 +138,7 @@ def ensure_indices(
     spread: Spread | None = None,
 ) -> Upkeep:
     """Build every index that is declared and missing, and extend those that lack rows. `spread`
-    hands the writing of files to other processes."""
+    writes files in other processes."""
     return _maintain(context, _scope(branch, types, compact=False), report, spread)
 
 
@@ -149,8 +150,8 @@ def optimize(
     report: Report | None = None,
     spread: Spread | None = None,
 ) -> Upkeep:
-    """Compact files, restore index coverage and build missing indexes; then keep the neighbour
-    lists of large edge types, unless the work was handed to other machines."""
+    """Compact files, restore index coverage and build missing indexes; then store the adjacency
+    lists of large edge types, unless the work ran on other machines."""
     done = _maintain(context, _scope(branch, types, compact=True), report, spread)
     if spread is None:
         _keep_adjacency(context, branch, types, report or (lambda text: None))
@@ -160,8 +161,8 @@ def optimize(
 def _keep_adjacency(
     context: Context, branch: str, types: Collection[str] | None, tell: Report
 ) -> None:
-    """So that no query has to make them. Failing is no error: the first query makes them then.
-    Files that are damaged are removed first."""
+    """Store adjacency lists, so that queries need not build them. A failure is not an error: the
+    first query then builds them. Damaged files are removed first."""
     from omnigraph.engines.embedded.warmup import keep_adjacency
 
     try:
@@ -214,7 +215,7 @@ class _Run:
         self.commits: list[Commit] = []
 
     def carry_out(self) -> None:
-        """Do all that is to be done; what writers overtake is prepared again."""
+        """Execute the work; tables that writers changed in the meantime are prepared again."""
         left: set[int] = set()
         for number in range(_ROUNDS):
             last = number == _ROUNDS - 1
@@ -239,7 +240,7 @@ class _Run:
         self.shown[table.id] = _together(self.shown.get(table.id), shown)
 
     def examine(self, *, indexes_of_large_alone: bool = False) -> Iterator[_Examined]:
-        """Every table in scope, and what there is to do about it."""
+        """Every table in scope with its work."""
         line = BranchLog(self.root, self.branch_id)
         snapshot = head_snapshot(self.root, self.scope.branch, line)
         for table in _chosen(snapshot, self.scope):
@@ -290,7 +291,8 @@ class _Run:
         return replace(work, origin=plan.version)
 
     def publish(self, works: Mapping[int, Work], *, may_hold: bool) -> set[int]:
-        """Fit the work to the branch as it is now; returns the tables that are not done."""
+        """Adapt the work to the current state of the branch and publish it; returns the unfinished
+        tables."""
         left = set(works)
 
         def assemble(line: BranchLog) -> Proposal | None:
@@ -324,7 +326,7 @@ class _Run:
 
 
 def keeps(root: GraphRoot, branch_id: str, owner: str) -> bool:
-    """Whether a branch looks after the tables of `owner`: its own, and those of the gone."""
+    """Whether a branch maintains the tables of `owner`: its own, and those of deleted branches."""
     return owner == branch_id or all(branch.id != owner for branch in list_branches(root))
 
 
@@ -350,8 +352,8 @@ def _maintain(
 
 
 def _refuse_pending(run: _Run) -> None:
-    """An interrupted write must be recovered before its tables are touched. Asked under the lock,
-    since a live writer has a record too."""
+    """An interrupted write must be recovered before its tables are changed. Checked under the lock,
+    because a running writer also has a sidecar."""
     objects, actor = run.root.objects, run.context.actor
     with writer_lock(objects, run.branch_id, owner=actor, operation="optimize"):
         waiting = [each for each in journal.pending(run.root) if each.branch_id == run.branch_id]

@@ -1,11 +1,11 @@
-"""Merging one branch into another.
+"""Merges one branch into another.
 
-    up to date     the target has everything already; nothing is done
-    fast-forward   the target takes the source's commits over as they are; no data is copied
-    merged         one commit with two parents, made of both sides' changes
+    up to date     the target contains all commits of the source; nothing is done fast-forward   the
+    target adopts the commits of the source; no data is copied merged         one commit with two
+    parents and the changes of both sides
 
-Guarantees: all or nothing; with a conflict that no choice decides nothing is written; a preview
-never writes. A merge that was overtaken by another commit is prepared again, a few times.
+Guarantees: atomic; with an unresolved conflict nothing is written; a preview never writes. After a
+concurrent commit the merge is prepared again, a limited number of times.
 Deliberately absent: how tables are combined (`merges`).
 """
 
@@ -79,8 +79,9 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class MergeOptions:
-    """How to merge: `resolutions` is the text of an edited conflicts file; `engine` is where tables
-    are read, by their size unless it is said, and `spark` which Spark that uses."""
+    """Options of a merge. `resolutions` is the text of an edited conflicts file; `engine` selects
+    where tables are compared, by default depending on their size; `spark` are settings for
+    Spark."""
 
     choices: Choices = field(default_factory=Choices)
     resolutions: str | None = None
@@ -95,8 +96,8 @@ class MergeOptions:
 
 @dataclass(frozen=True)
 class MergeResult:
-    """What a merge did. `commit` is the target's head afterwards. Deleting the source comes after
-    the merge and never fails it: `delete_error` says why it was not done."""
+    """The result of a merge. `commit` is the head of the target afterwards. The source is deleted
+    after the merge; a failure is reported in `delete_error`."""
 
     outcome: Outcome
     source: str
@@ -108,8 +109,8 @@ class MergeResult:
 
 @dataclass(frozen=True)
 class MergePreview:
-    """What a merge would do. `base_commits` are the newest commits that both branches have: one,
-    or several that are merged first; `base_commit` is the newest of them."""
+    """The preview of a merge. `base_commits` are the merge bases: one, or several that are merged
+    first; `base_commit` is the newest of them."""
 
     outcome: Outcome
     source: str
@@ -133,7 +134,7 @@ def options(
     engine: str | None = None,
     spark: SparkSettings | None = None,
 ) -> MergeOptions:
-    """Options as people spell them; `fail` and None both mean that conflicts are refused."""
+    """Options from text; `fail` and None both mean that conflicts raise."""
     choices = Choices(
         granularity=_one_of(Granularity, granularity, "granularity"),
         strategy=_side(strategy),
@@ -159,7 +160,7 @@ def _one_of(kind: type[_Word], text: str, what: str) -> _Word:
 def merge(
     context: Context, source: str, into: str = MAIN, options: MergeOptions = DEFAULT
 ) -> MergeResult:
-    """Merge `source` into `into`. Raises MergeConflictError when something cannot be combined."""
+    """Merge `source` into `into`. Raises MergeConflictError for unresolved conflicts."""
     context.writable()
     for attempt in range(1, ATTEMPTS + 1):
         meeting = _Meeting.of(context, source, into)
@@ -177,7 +178,7 @@ def merge(
 def preview_merge(
     context: Context, source: str, into: str = MAIN, options: MergeOptions = DEFAULT
 ) -> MergePreview:
-    """What `merge` would do, with every conflict, and nothing written."""
+    """The preview of `merge`, with all conflicts. Writes nothing."""
     meeting = _Meeting.of(context, source, into)
     bases = tuple(place.commit.id for place in meeting.bases.places)
     if meeting.outcome is Outcome.UP_TO_DATE:
@@ -202,7 +203,7 @@ def refuse_conflicts(plan: MergePlan, what: str) -> None:
 
 
 def with_resolutions(options: MergeOptions, sides: Sides) -> Choices:
-    """The choices, with what a resolutions file adds to them."""
+    """The choices, with those of a resolutions file."""
     _refuse_unknown(options.choices.strategies, sides)
     if options.resolutions is None:
         return options.choices
@@ -212,7 +213,7 @@ def with_resolutions(options: MergeOptions, sides: Sides) -> Choices:
 
 
 def _refuse_unknown(strategies: Mapping[str, object], sides: Sides) -> None:
-    """A strategy for a type that no side has was meant for another."""
+    """Raise for a strategy of an unknown type."""
     catalogs = (sides.schema.catalog, sides.ours.catalog, sides.theirs.catalog)
     known = {table.name for catalog in catalogs for table in catalog.tables()}
     for name in strategies:
@@ -224,7 +225,7 @@ def _refuse_unknown(strategies: Mapping[str, object], sides: Sides) -> None:
 
 @dataclass(frozen=True)
 class _Meeting:
-    """Two branches, and where they last agreed."""
+    """Two branches and their merge bases."""
 
     target: Branch
     source: Branch
@@ -310,7 +311,7 @@ def _publish(context: Context, meeting: _Meeting, plan: MergePlan, message: str)
 
 
 def _record(context: Context, meeting: _Meeting) -> MergedRecord:
-    """The source's commits that the target does not have, as far as first parents lead."""
+    """The commits of the source that the target lacks, along first parents."""
     root, source = context.root, meeting.source
     chain = own_chain(root, meeting.theirs, meeting.ours)
     below = parent_of(root, chain[0])

@@ -1,15 +1,14 @@
-"""Changing the schema of a branch: plan first, then apply as one commit.
+"""Schema changes of a branch: plan, then apply as one commit.
 
-Renames, soft drops, constraints, annotations and optional properties touch no data; a new required
-property is filled from its default; a widened type rewrites its table. A hard drop writes the table
-without the property and removes its older versions at once, save those that another branch's head
-or a tag still shows. Each branch carries its own schema, so other branches are not affected until
-they are merged.
+Renames, soft drops, constraints, annotations and optional properties rewrite no data; a new
+required property is filled from its default; a widened type rewrites its table. A hard drop
+rewrites the table without the property and removes its older versions immediately, except those
+that the head of another branch or a tag references. Each branch has its own schema, so other
+branches are not affected until they are merged.
 
-Guarantees: what the data must allow is checked against the same snapshot that the commit is
-based on; applying a schema that is already accepted does nothing; concurrent applies serialize;
-where writers are always faster, they wait in the end.
-Deliberately absent: guessing. A change that the planner does not know is refused with its code.
+Guarantees: the data is validated against the snapshot that the commit is based on; applying the
+current schema does nothing; concurrent applies are serialized; after repeated conflicts with
+writers the change runs under the lock. An unsupported change is rejected with its code.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SchemaPlan:
-    """What applying a schema would do. `rows` counts the stored rows of each type touched, and
-    `written` those of them that must be written, in whole or in part."""
+    """The plan of a schema change. `rows` counts the stored rows of each affected type, and
+    `written` the rows that must be written, completely or partly."""
 
     plan: MigrationPlan
     catalog: Catalog
@@ -64,7 +63,7 @@ class SchemaPlan:
 
 @dataclass(frozen=True)
 class SchemaChange:
-    """What applying a schema did. No commit: the schema was accepted already."""
+    """The result of a schema change. No commit: the schema was already current."""
 
     plan: MigrationPlan
     commit: Commit | None
@@ -94,11 +93,11 @@ def apply_schema(
     engine: str | None = None,
     spark: SparkSettings | None = None,
 ) -> SchemaChange:
-    """Make this the branch's schema, with all that its data needs, in one commit. `engine` says
-    who writes rows; without one, Spark does where there are many."""
+    """Apply a schema to a branch and its data, in one commit. `engine` selects where rows are
+    written; by default on Spark if there are many."""
     root = context.writable().root
     choose = partial(spread_for, context.root, engine, spark)
-    choose(0)  # refuses what is no engine, before anything is done
+    choose(0)  # rejects unknown engines before any work
     wish = _Wish(context, source, branch, allow_data_loss, message, file, choose)
     for attempt in range(_ATTEMPTS):
         try:
@@ -117,7 +116,7 @@ def apply_schema(
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A plan and the proposal that carries it out; none when there is nothing to do."""
+    """A plan and its proposal; None if there is nothing to do."""
 
     plan: MigrationPlan
     proposal: Proposal | None
@@ -144,12 +143,14 @@ class _Wish:
         _refuse_bad_data(snapshot, planned.plan)
         root, actor = self.context.root, self.context.actor
         counted = reserve_ids(root, snapshot.catalog, planned.catalog, actor)
-        if counted.next_id != snapshot.catalog.next_id:  # other branches gave out ids meanwhile
+        if (
+            counted.next_id != snapshot.catalog.next_id
+        ):  # other branches reserved ids in the meantime
             planned = self._plan(replace(snapshot, catalog=counted))
         return _Prepared(planned.plan, self._proposal(snapshot, planned))
 
     def carry_out_alone(self) -> tuple[_Prepared, Commit | None]:
-        """The same while writers wait: the last resort where they were always faster."""
+        """The same under the writer lock: the last resort after repeated conflicts."""
         root = self.context.root
         found: list[_Prepared] = []
 
@@ -199,7 +200,7 @@ def _finished(
 
 
 def _show_source(context: Context, source: str) -> None:
-    """Leave a copy for people. What counts is published by now, under the schema's hash."""
+    """Write a copy for users. The authoritative schema is published already, under its hash."""
     try:
         context.root.objects.put(SCHEMA_SOURCE, source.encode())
     except StorageError as error:
@@ -207,8 +208,8 @@ def _show_source(context: Context, source: str) -> None:
 
 
 def _erase(context: Context, commit: Commit) -> None:
-    """Remove for good what a commit dropped for good. The commit stands whatever happens here:
-    applying the schema again, or `cleanup`, removes what is left."""
+    """Delete the data of hard drops. A failure does not affect the commit: applying the schema
+    again, or `cleanup`, removes the rest."""
     paths = commit.details.get(_ERASES)
     if not paths:
         return
@@ -219,7 +220,7 @@ def _erase(context: Context, commit: Commit) -> None:
 
 
 def _erase_again(context: Context, branch: str) -> None:
-    """Finish what an interrupted apply left on disk."""
+    """Delete the data that an interrupted apply left on disk."""
     for commit in BranchLog(context.root, read_branch(context.root, branch).id).state.recent:
         _erase(context, commit)
 

@@ -1,6 +1,6 @@
-"""Asking the graph: text and parameters in, a lazy result out.
+"""Read queries: text and parameters in, a lazy result out.
 
-One snapshot is resolved once and read to the end; the result says which commit it is.
+One snapshot is resolved and read to the end; the result contains its commit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _planner = Planner()
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: a text with one query, or a text and the name of one of its queries."""
+    """A text with one query, or a text and the name of one of its queries."""
 
     text: str
     name: str | None = None
@@ -49,7 +49,7 @@ def query(
     options: Options | None = None,
     spark: SparkSettings | None = None,
 ) -> Result:
-    """Run a read query against one snapshot. `spark` says which Spark the spark engine uses."""
+    """Run a read query against one snapshot. `spark` are the settings of the spark engine."""
     snapshot = resolve(context.root, target)
     plan, params = prepare(question, snapshot, engine)
     chosen = options or default_options(engine)

@@ -1,14 +1,13 @@
-"""Rebasing a branch: its own commits again, on top of another branch's head.
+"""Rebase: repeats the commits of a branch on top of the head of another branch.
 
 A branch's own commits are those on its chain of first parents that the other branch does not have.
 Each is applied as if the branch so far was a merge of the other one's head and the commit's parent.
 So of a merge commit only that is applied which neither of them has: what was merged from elsewhere,
 and the resolutions.
 
-Guarantees: the branch is the old one or the rebased one, never something between; each commit
-keeps its author and message; a commit whose change is already there is left out. When a commit
-does not fit, nothing has changed. Where cleanup has given up the states between the commits, their
-changes are applied together, as one commit: that needs no more than a merge does.
+Guarantees: atomic; each commit keeps its actor and message; a commit whose changes exist already is
+skipped. After a conflict nothing has changed. If cleanup has removed the states between the
+commits, their changes are applied as one commit, which needs only the data that a merge needs.
 Deliberately absent: rewriting main; rebase the branch onto it, then merge.
 """
 
@@ -34,8 +33,8 @@ from omnigraph.storage.table import check_readable
 
 @dataclass(frozen=True)
 class Rebased:
-    """The result of a rebase: the new commits, oldest first. `moved` is False when the branch
-    already stood on the other one's head."""
+    """The result of a rebase: the new commits, oldest first. `moved` is False if the branch already
+    contains the head of the other one."""
 
     branch: Branch
     onto: str
@@ -46,7 +45,7 @@ class Rebased:
 def rebase(
     context: Context, branch: str, onto: str = MAIN, options: MergeOptions = DEFAULT
 ) -> Rebased:
-    """Put the branch's own commits on top of `onto`."""
+    """Repeat the commits of the branch on top of `onto`."""
     root = context.writable().root
     if branch == MAIN:
         raise InvalidArgumentError(
@@ -72,7 +71,7 @@ def rebase(
 
 @dataclass(frozen=True)
 class _Own:
-    """One commit to make: the change, and whose it is. Without a message, the commit's own."""
+    """One commit to create: the change, its actor, and its message if it differs."""
 
     change: Change
     actor: str | None
@@ -80,7 +79,7 @@ class _Own:
 
 
 def _own(root: GraphRoot, head: Place, ground: BranchLog, bases: Bases) -> list[_Own]:
-    """What the branch did since it parted from the other one, oldest first."""
+    """The commits of the branch since the merge base, oldest first."""
     onto = head_of(ground)
     own = [_one(root, place, onto) for place in own_chain(root, head, onto)]
     if len(own) < 2 or all(_is_readable(root, each.change) for each in own):
@@ -124,7 +123,7 @@ def _replay(context: Context, name: str, own: list[_Own], options: MergeOptions)
 
 
 def _give_up(root: GraphRoot, name: str, actor: str) -> None:
-    """Take the half-made branch away again, unless it is gone already."""
+    """Delete the incomplete branch, unless it is deleted already."""
     try:
         branches.delete_branch(root, name, actor)
     except OmniGraphError:

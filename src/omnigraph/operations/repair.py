@@ -1,15 +1,14 @@
-"""Repair: tables whose head is ahead of the manifest, and that no recovery record explains; forks
-of a graph that was copied or moved; and branches with damaged files, which go back to their newest
-whole commit.
+"""Repair: tables whose HEAD is newer than the manifest without a recovery record; forks of a graph
+that was copied or moved; and branches with damaged files, which are reset to their newest intact
+commit.
 
-    repair(context)                          shows what it found
-    repair(context, confirm=True)            publishes what is verified maintenance
-    … force=True                             publishes anything else too, after you have looked
-    … discard=True                           puts everything else back to what the graph shows
+    repair(context)                          shows what it found repair(context, confirm=True)
+    publishes what is verified maintenance … force=True                             also publishes
+    other changes … discard=True                           discards other changes
 
-Guarantees: without `confirm` nothing changes; what is neither maintenance nor forced is refused and
-reported; one commit, which records what was found and done. A graph that was moved is made whole
-first, and drift is looked for once it is.
+Guarantees: without `confirm` nothing changes; other changes are reported and not published unless
+forced; one commit, which records the findings and actions. A moved graph is repaired first, and
+then searched for drift.
 Deliberately absent: drift that a sidecar explains; opening the graph read-write recovers that.
 """
 
@@ -74,7 +73,7 @@ def repair(
     force: bool = False,
     discard: bool = False,
 ) -> Repair:
-    """Look at uncovered drift, and with `confirm` do something about it."""
+    """Classify uncovered drift, and with `confirm` repair it."""
     if force and discard:
         raise InvalidArgumentError("Drift is either published (force) or discarded (discard).")
 
@@ -98,6 +97,6 @@ def repair(
     restore_keys(root)
     moved = bring_home(context)
     if moved:
-        sweep(root)  # what opening could not recover while the files were not to be found
+        sweep(root)  # operations that opening could not recover while files were missing
     settled, commit = settle_drift(root, branch, context.actor, choose)
     return Repair(tuple(settled), commit, executed=True, strays=moved, losses=tuple(lost))

@@ -1,10 +1,10 @@
-"""Verify: does everything on disk agree with everything else?
+"""Verify (fsck): checks the consistency of the stored graph.
 
     manifest ↔ tables ↔ indexes ↔ constraints, on every branch and every tag
 
-Guarantees: reads only, takes no lock and recovers nothing; a problem is a finding, and one finding
-does not hide the next; beside live writers it checks the snapshot that it began with.
-Deliberately absent: mending. A finding names the command that does.
+Guarantees: reads only, takes no lock and recovers nothing; each problem is a finding, and a finding
+does not hide others; with concurrent writers it checks the snapshot at its start. Nothing is
+repaired; a finding names the command for it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def verify(context: Context, *, quick: bool = False) -> Verification:
 
 
 def _check_files(context: Context, found: Verification) -> None:
-    """Every file that is missing, empty, cut or full of zeros, and what it costs."""
+    """Every file that is missing, empty, truncated or filled with zeros, and its consequence."""
     seen = survey(context.root, far=True)
     for loss in seen.losses:
         hint = "Run `omnigraph repair --confirm`: it goes back to the newest whole commit."
@@ -209,7 +209,7 @@ def _check_tags(context: Context, found: Verification) -> None:
 
 
 def _check_derived(context: Context, found: Verification) -> None:
-    """Files that are made from tables, and kept so that they need not be made again."""
+    """Derived files, which can be rebuilt from tables."""
     for path, fault in damaged_arrays(context.root).items():
         hint = "Run `omnigraph optimize`, or delete the file: it is made again when it is needed."
         found.add("derived", path, fault, hint=hint)

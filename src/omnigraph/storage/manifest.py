@@ -263,7 +263,7 @@ class ManifestFile:
         if self._location.scheme != "file" or dataset.version % _TRIM_EVERY:
             return
         try:
-            # Whatever the durability: old versions go only when newer ones are on the medium.
+            # For any durability: old versions are removed only when newer ones are on the disk.
             self._medium.force_all()
             with translated("trim", self._uri):
                 dataset.cleanup_old_versions(
