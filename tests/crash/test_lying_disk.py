@@ -50,12 +50,15 @@ class Disk:
         self.facts: Facts = json.loads(facts_file(self.uri).read_text())
         self.kinds = files_of(self.uri)
 
+    def put_back(self) -> None:
+        shutil.rmtree(self.uri)
+        shutil.copytree(self._kept, self.uri)
+
     def damage(self, kind: str, way: Way) -> Iterator[tuple[str, Facts]]:
         """Damage the newest files of a kind, one after the other; what was seen each time."""
         paths = self.kinds[kind]
         for seed, path in enumerate(reversed(paths[-FILES:])):
-            shutil.rmtree(self.uri)
-            shutil.copytree(self._kept, self.uri)
+            self.put_back()
             others = [other for other in paths if other != path]
             if not harm(self.uri, path, way, seed, self.facts, others):
                 continue
