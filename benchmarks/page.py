@@ -23,16 +23,16 @@ _NOTE = "<!-- Written by `make bench` from benchmarks/records; run it again, do 
 _INTRODUCTION = """\
 # Performance
 
-Figures of the last run of each suite, beside the systems that somebody could use instead, on the
-same machine, in the same run, over the same data. Every answer that can be compared was compared.
+Figures of the last run of each suite, with those of comparable systems on the
+same machine, in the same run, with the same data. All comparable answers were compared.
 
 - A figure is a median; after ± half the width of the middle half of the samples.
 - The *noise floor* of a suite is how far two runs of OmniGraph itself, side by side, were apart. A
   ratio within it says "no difference".
-- A promise is kept or missed by the median. The best sample is told beside it: a busy machine
-  spoils the median first and the best last.
-- The time of a question is from its text to the last row, in a process that has been asked before;
-  *cold* is a new process that imports, opens and answers.
+- A promise is kept or missed by the median. The best sample is shown as well, because other load on
+  the machine affects the median more than the best sample.
+- The time of a query is from its text to the last row, in a process that has run it before;
+  *cold* is a new process, including imports and opening the graph.
 - `make bench` repeats everything in less than ten minutes on two quiet cores; `make bench
   SUITE=queries SF=0.1` a part of it, on a smaller graph, whose records stay off this page; `make
   bench ARGS=--full` goes to 10,000 commits and to loads ten times as large, and takes some minutes

@@ -1,4 +1,4 @@
-"""Writing a snapshot out, on executors: each task writes some files of one table.
+"""Export of a snapshot on executors: each task writes some files of one table.
 
 Guarantees: rows do not pass through the driver; a task that is repeated writes the same file again;
 rows are in table order, and parts are numbered in that order.

@@ -1,4 +1,4 @@
-"""Vectors for rows, made where the rows are read.
+"""Computes vectors of rows in the tasks that read them.
 
 A vector property with `@embed("source")` is filled where it is null and its source text is not
 (`fill_vectors`); rows that are in the graph already are given new vectors where `Renewal` says so.

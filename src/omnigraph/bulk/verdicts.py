@@ -1,4 +1,4 @@
-"""Set checks as tasks: each looks at some keys and says which staged rows break a rule.
+"""Set checks as tasks: each checks some keys and reports staged rows that violate a constraint.
 
 Guarantees: the same verdicts as in-process; a task holds at most about `MOST_KEYS` keys of either
 side at a time; its result counts all rows and lists at most `most` of them.

@@ -1,4 +1,4 @@
-"""How conflicts are decided, as the command line says it, for whatever merges a change."""
+"""Options to resolve conflicts, for merge, revert, cherry-pick and rebase."""
 
 from __future__ import annotations
 

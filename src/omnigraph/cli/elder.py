@@ -1,4 +1,4 @@
-"""Fields of `--json` that programs written for the elder's command line read.
+"""Fields of `--json` for compatibility with the Rust version.
 
 They stand beside ours in the same object. Where the elder used one of our names for another kind of
 value, ours stays: `created_at` is a text here and `created_at_us` the number of microseconds,

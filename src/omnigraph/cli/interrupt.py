@@ -1,4 +1,4 @@
-"""Ctrl-C: stop, leave nothing half done, and say what became of the work.
+"""Ctrl-C: stops the work and reports its outcome.
 
 A write is made visible in one step, so it was either not done or done. If the signal came between
 the two, while tables moved, what waits is finished or undone here, by the recovery that the next

@@ -1,4 +1,4 @@
-"""A line of progress on standard error, for whatever takes longer than a second.
+"""The progress line on standard error, for operations that take longer than a second.
 
     write  ━━━━━━━━━───────────  45 %  1,204,000 rows  312,000 rows/s  48.1 MB  0:12  0:15 to go
 

@@ -1,4 +1,4 @@
-"""Text tables that fit.
+"""Text tables that are fitted to the terminal.
 
 Guarantees: on a terminal no line is wider than it, whatever the rows hold, and where columns would
 be too narrow to be read, each row is a block of names and values; elsewhere nothing is cut; letters

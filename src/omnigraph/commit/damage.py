@@ -49,9 +49,9 @@ _OBJECTS = (BRANCHES, TAGS, journal.DIRECTORY, "__deleted", "__keys")
 
 @dataclass(frozen=True)
 class Loss:
-    """What a branch lost: the publishes after `commit_id`, which was made at `since_us`; `files`
-    are damaged. Without `versions` nothing is given up. `kept` is the version of its manifest that
-    is whole, None if there is none."""
+    """A loss of a branch: the publishes after `commit_id`, created at `since_us`; `files` are
+    damaged. Without `versions` no commit is lost. `kept` is the intact version of its manifest,
+    None if there is none."""
 
     branch: str
     branch_id: str

@@ -1,4 +1,4 @@
-"""The client: batches, deadlines, a memory of queries, and checks, the same for every provider.
+"""The embedding client: batches, deadlines, a cache of queries, and validation, for every provider.
 
 Guarantees: as the package says. Safe to share between threads.
 Deliberately absent: which provider to use; that is configuration.

@@ -1,4 +1,4 @@
-"""Trying again, a bounded number of times and within a deadline.
+"""Retries with a maximum number of attempts and a deadline.
 
 Guarantees: waits grow, with chance in them, so that many clients do not return together; a server
 that says when to return (`Retry-After`) is believed; no wait begins that would pass the deadline.

@@ -12,9 +12,9 @@ from omnigraph.plan.plantext import Actuals, to_json, to_text
 
 
 class Explanation:
-    """A plan, the engine that ran it and, after a profiled run, what it did.
+    """A plan, the engine that ran it and, after a profiled run, its measurements.
 
-    `inner` is what the engine made of the plan, in its own words, if it has any.
+    `inner` is the plan of the engine itself, such as that of Spark, if any.
     """
 
     def __init__(

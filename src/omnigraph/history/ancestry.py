@@ -1,4 +1,5 @@
-"""The commit graph: common ancestors of branches, and what one has that another has not.
+"""The commit graph: common ancestors of branches, and commits that one branch has and another
+lacks.
 
 Every question is answered by one walk that visits commits newest first. A commit is always younger
 than its parents, so all its descendants have been visited when its turn comes, and what they say

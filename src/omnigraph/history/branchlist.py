@@ -1,4 +1,4 @@
-"""Branches as people want to see them: head, age, and how far from the branch they began on.
+"""The list of branches: head, age, and distance from the parent branch.
 
 A branch is *ahead* by the commits that its parent has not merged, and *behind* by those of the
 parent that it has not merged. Counted are the commits of the two branches themselves.

@@ -1,4 +1,4 @@
-"""What differs between two snapshots, entity by entity.
+"""The differences between two snapshots, entity by entity.
 
 Where the lines of two table versions meet, only the rows written or lost since are read; otherwise
 both are compared whole, by id. Rows that were rewritten without a difference are left out in both

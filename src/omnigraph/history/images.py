@@ -1,4 +1,4 @@
-"""Comparing rows of one type: which of them really differ.
+"""Comparison of rows of one type by value.
 
 Guarantees: an entity is reported when some property of the newer type, or an end, has another
 value; properties are the same when their ids are, whatever they are called; both sides come out

@@ -1,4 +1,4 @@
-"""Manifest rows and what they mean, in both directions.
+"""Encoding and decoding of manifest rows.
 
     head          one row: which commit the branch stands at, where the branch began, the fence
     table         one row per live table: its current version

@@ -1,4 +1,4 @@
-"""What a merge remembers of the branch that it took in.
+"""The records of merged commits.
 
     __merged/<record id>.json     the commits that came in, and the tables that they began with
 

@@ -1,4 +1,4 @@
-"""A commit together with where it is stored, and its parents.
+"""A commit with its storage location and its parents.
 
 A commit is stored in the manifest of the branch that it was made on. When that branch was merged,
 deleted and reclaimed, the commit is still in the record of the merge (`mergelog`).

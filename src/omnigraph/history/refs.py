@@ -1,4 +1,4 @@
-"""Branch and tag names: small control objects that point into the manifests.
+"""Branch and tag references: small control objects that reference manifests.
 
 A branch is an id (never reused) with a manifest of its own; its name is a reference to that id.
 So a name can be given up, taken again or changed without touching data, and `a` may stand beside

@@ -1,4 +1,4 @@
-"""From what a person names (a branch, a commit, a version, a moment, a tag) to one snapshot.
+"""Resolves a branch, commit, version, time or tag to a snapshot.
 
 Guarantees: a snapshot is resolved once and never changes afterwards; the newest state of a
 branch costs one look at its manifest, and nothing when it has not moved.

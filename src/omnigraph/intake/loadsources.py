@@ -1,4 +1,4 @@
-"""What a caller gives to `load`, as sources.
+"""Conversion of the inputs of `load` to sources.
 
     "people.jsonl", ["a/*.parquet", "s3://b/c/"]      addresses
     "table:sales.people"                              a table that Spark knows

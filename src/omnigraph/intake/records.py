@@ -1,4 +1,4 @@
-"""One line of an input at a time: a record, or what is wrong with the line.
+"""Parses one line of an input: a record or a violation.
 
     {"type": "Person", "data": {"name": "Ada"}}
     {"edge": "Knows", "from": "Ada", "to": "Grace", "data": {"since": "2024-01-31"}}

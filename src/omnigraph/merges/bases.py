@@ -1,4 +1,4 @@
-"""The state that two branches have in common.
+"""The merge base of two branches.
 
 Usually they last agreed in one commit. Branches that were merged into each other at the same time
 have several such commits, none of which descends from another, and each of which lacks something

@@ -1,4 +1,4 @@
-"""Where tables are read for a merge: here, or on Spark.
+"""Comparison of tables for a merge: in this process, or on Spark.
 
 Two versions are compared, and a rule that many changed rows must obey is checked against all rows
 of a table. What is found, the changes and the rows that hold their keys, comes here, where changes

@@ -1,4 +1,4 @@
-"""Planning a merge: what becomes of every table, and what stands in the way.
+"""The plan of a merge: the result of every table, and the conflicts.
 
 Guarantees: writes nothing; the same snapshots and choices give the same plan; conflicts come
 sorted: nodes before edges, type, id, kind.

@@ -1,4 +1,4 @@
-"""States that are on no disk: the tables of a snapshot, and what is different from them.
+"""In-memory states: the tables of a snapshot with an overlay of changed rows.
 
 The common state of branches that were merged both ways is made by merging (`bases`), and must not
 be written: a preview may need it. It is a snapshot with an overlay of rows.

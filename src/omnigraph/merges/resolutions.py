@@ -1,4 +1,4 @@
-"""Conflicts as a file that a person edits and gives back.
+"""Conflict files, which users edit and pass back as resolutions.
 
     {"kind": "DivergentUpdate", "type": "Person", "id": "anna", …, "resolution": null}
 

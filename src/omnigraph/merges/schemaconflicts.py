@@ -1,4 +1,4 @@
-"""What two schemas, and the rows under them, do not let combine.
+"""Conflicts between two schemas, and between rows under them.
 
 Guarantees: nothing that a person wrote disappears because the other side dropped its place; it is
 a conflict, with the reason.

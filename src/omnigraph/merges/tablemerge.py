@@ -1,4 +1,4 @@
-"""Merging one table: keep ours, take theirs over, or build one side's changes onto the other.
+"""The merge of one table: keep ours, adopt theirs, or apply the changes of one side to the other.
 
 Where both sides gave the table columns, ours gets theirs too: existing rows have their defaults in
 them, as they got on the other side, and whatever the other side wrote comes along with its rows. If

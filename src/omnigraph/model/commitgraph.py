@@ -1,4 +1,4 @@
-"""The newest commits of a graph and how they hang together, as a picture of lines.
+"""The graph of the newest commits, as text and as a picture.
 
     for commit in graph.commit_graph(20): ...
 

@@ -62,7 +62,7 @@ class Block:
 @dataclass(frozen=True)
 class FeedPage:
     """A bounded piece of the feed. It ends inside a commit (`next_page_token`) or after one
-    (`cursor`); `caught_up` says that no commit waited behind it."""
+    (`cursor`); `caught_up`: there was no further commit."""
 
     blocks: tuple[Block, ...]
     cursor: str | None

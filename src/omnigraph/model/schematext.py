@@ -9,7 +9,7 @@ from omnigraph.model.catalog import Catalog, EdgeType, NodeType
 
 
 class SchemaText(str):
-    """The `.pg` text; a string in every way. `catalog` is what it means."""
+    """The `.pg` text, a subclass of str. `catalog` is the compiled schema."""
 
     __slots__ = ("catalog",)
     catalog: Catalog

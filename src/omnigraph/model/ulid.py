@@ -1,4 +1,4 @@
-"""ULIDs: ids that sort by the time of their birth.
+"""ULIDs: ids that sort by creation time.
 
 Guarantees: 26 characters of Crockford's base 32; within a process each id is greater than the
 one before, also between threads, within one millisecond and when the clock steps back; a forked

@@ -1,4 +1,4 @@
-"""The outcome of a write: what it touched, and which commit it became.
+"""The result of a write: affected rows and the commit.
 
     result = graph.mutate(...)
     result.affected["Person"].inserted

@@ -49,7 +49,7 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """How much was copied, to where."""
+    """The result of a copy: files, bytes and the target."""
 
     place: str
     objects: int

@@ -57,7 +57,7 @@ class ExportOptions:
 
 @dataclass(frozen=True)
 class ExportResult:
-    """What was written: rows by type, at which commit, and where."""
+    """The result of an export: rows by type, the commit, and the target."""
 
     commit_id: str
     place: str

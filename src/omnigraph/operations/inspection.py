@@ -43,7 +43,7 @@ class CommitFilter:
 
 @dataclass(frozen=True)
 class Recoveries:
-    """Sidecars that wait, and the audit of those that were dealt with."""
+    """Pending sidecars, and the audit of finished recoveries."""
 
     pending: tuple[Sidecar, ...]
     audit: tuple[dict[str, Any], ...]

@@ -67,7 +67,7 @@ class TableLag:
 
 @dataclass(frozen=True)
 class Lag:
-    """The state of a branch as it was last seen."""
+    """The lag of a branch at the last check."""
 
     branch: str
     commit_id: str
@@ -160,20 +160,20 @@ class Reconciler:
             self._thread.start()
 
     def stop(self) -> None:
-        """Ask it to end, and wait for the work at hand."""
+        """Stop it, and wait for the current round."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
 
     def lag(self) -> Lag:
-        """How far behind it is, as of its last look; looks itself before the first."""
+        """The lag at the last check; checks itself before the first round."""
         with self._guard:
             known = self._lag
         return known or lag_of(self._context, self._branch, self._bounds)
 
     def reconcile(self) -> Upkeep | None:
-        """One round: look, and optimize what is out of bounds. Returns what was done."""
+        """One round: check, and optimize tables beyond the limits. Returns the work."""
         done = None
         seen = lag_of(self._context, self._branch, self._bounds)
         if seen.due:

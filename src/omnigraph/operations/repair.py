@@ -31,9 +31,9 @@ from omnigraph.operations.relocate import bring_home, strays
 
 @dataclass(frozen=True)
 class Repair:
-    """What was found, what is or would be done about each, and the commit if one was made.
-    `strays` counts manifests that named another place than the graph's own; `losses` are branches
-    that go back to their newest whole state."""
+    """The findings, the planned or executed actions, and the commit, if any. `strays` counts
+    manifests that reference another address than that of the graph; `losses` are branches that are
+    reset to their newest intact state."""
 
     items: tuple[tuple[Drift, Remedy], ...]
     commit: Commit | None

@@ -20,7 +20,7 @@ class Finding:
 
 @dataclass
 class Verification:
-    """All findings, and how much was looked at."""
+    """All findings, and the amount of checked data."""
 
     findings: list[Finding] = field(default_factory=list)
     branches: int = 0

@@ -1,4 +1,4 @@
-"""How many rows an operator will give: rough, cheap, and the same every time.
+"""Cardinality estimates of operators: rough, cheap and deterministic.
 
 Guarantees: estimates depend on the expression, the catalog and the statistics alone.
 Deliberately absent: histograms. What is wrong here is seen in `plantext`, where estimates stand

@@ -1,4 +1,4 @@
-"""Which names a stage still needs above its match, and whether repeats matter to it.
+"""The names that a stage needs after its match, and whether duplicates matter.
 
 Guarantees: conservative. A name that might be looked at is live; repeats matter unless every use
 is known to ignore them.

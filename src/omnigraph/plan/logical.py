@@ -1,4 +1,4 @@
-"""From the IR of a read query to a logical plan: what the words say, in the order they say it.
+"""Translates the IR of a read query to a logical plan, without optimization.
 
 Guarantees: the plan means what the query means, whatever the rules do to it later; predicates sit
 above their match, aliases are resolved, rows are in total order (`Sort` with its ties) wherever

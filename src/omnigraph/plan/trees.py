@@ -1,4 +1,4 @@
-"""What an expression speaks of, and folds over operator trees.
+"""The names in an expression, and folds over operator trees.
 
 Guarantees: `transform` rebuilds only what changed and keeps everything else by identity; the order
 of visits is fixed (inputs first).

@@ -1,4 +1,4 @@
-"""Row-local checks: everything that can be said of a row by looking at it alone.
+"""Row-local checks: constraints on a single row.
 
     rows = check_rows(catalog.node("Person"), batch, origin, findings)
 

@@ -1,4 +1,4 @@
-"""What a constant means against a column: the same question, asked in the column's own type.
+"""Coercion of constants to the type of the compared column.
 
 A comparison whose constant fits the type of the column keeps its operator and takes a value of that
 type, so that an index on the column answers it. One that does not fit is turned into the

@@ -1,4 +1,4 @@
-"""What a write does to its tables, as values: rows put in place, ids taken away.
+"""Deltas: the changes of a write to its tables, as rows to put and ids to delete.
 
 Guarantees: immutable; within one delta every id is put at most once and is not both put and
 removed; rows hold all physical columns of their type.

@@ -1,4 +1,4 @@
-"""Giving rows their ids.
+"""Assignment of row ids.
 
 Guarantees: a node with a key gets the id that its key spells, and an id that came along must be
 that one; other nodes and edges keep the id that came along or get a new one, edges that one which

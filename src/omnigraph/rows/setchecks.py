@@ -1,4 +1,4 @@
-"""Set checks: what a write must not break, expressed as values that any engine can evaluate.
+"""Set checks: constraints between rows, as values that every engine can evaluate.
 
     checks = set_checks(catalog, delta)
 

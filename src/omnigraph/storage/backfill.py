@@ -1,4 +1,4 @@
-"""Giving a stored table other columns in many processes: tasks for its files, put together here.
+"""Adds columns to a stored table in several processes: one task per file, combined here.
 
     fill_columns(root, branch_id, table, version, {"p7": 0}, spread)
 

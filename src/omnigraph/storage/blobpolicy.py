@@ -1,4 +1,4 @@
-"""Which places outside of the graph its blobs may refer to.
+"""The external addresses that blobs may reference.
 
     AllowList.of(["s3://assets/scans/", "file:///srv/scans"]).admit("s3://assets/scans/1.pdf")
 

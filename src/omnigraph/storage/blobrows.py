@@ -1,4 +1,4 @@
-"""Rows with their blobs whole: bytes for those that lie in the graph, references for the others.
+"""Rows with complete blobs: bytes for stored blobs, references for external ones.
 
 Lance can hand out blobs as bytes while it scans, but then it also fetches whatever a reference
 leads to: from places that this process may not reach, and to be written back as bytes by whoever

@@ -1,4 +1,4 @@
-"""Control objects behind obstore: S3-compatible stores, and memory shared by name in the process.
+"""Control objects in obstore: S3-compatible stores, and named in-process memory.
 
 Conditions are the store's own (`If-None-Match`, `If-Match`). A request whose answer was lost may
 have been carried out and then be repeated by the HTTP client, and so lose against itself. Every

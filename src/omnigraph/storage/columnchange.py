@@ -1,4 +1,4 @@
-"""Giving a table other columns: one Lance transaction that adds some, or its rows in a new shape.
+"""Changes the columns of a table: one Lance transaction that adds columns or rewrites all rows.
 
 Guarantees: columns without values are metadata alone; columns with a value for existing rows are
 written and no other is touched; rows in a new shape are streamed, never held whole; a column never

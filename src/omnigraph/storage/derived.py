@@ -1,4 +1,4 @@
-"""Derived state beside the tables: arrays that could be made again, kept because that takes long.
+"""Derived files: arrays that can be rebuilt from tables, stored because rebuilding is slow.
 
     save_array(root, "adjacency/edges-5/7-ab/sources", numbers)
 

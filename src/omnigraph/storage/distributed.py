@@ -1,4 +1,4 @@
-"""Staging a table from many processes at once, and reading what they staged.
+"""Staging of a table by several processes, and reading the staged rows.
 
 A driver prepares a `Target`, workers write rows to it (`write_rows`) or mark rows as gone
 (`remove_rows`), and the driver makes one staged write of what they report. Targets and reports are

@@ -1,4 +1,4 @@
-"""OS file locks: held by an open file, gone with their process, right between threads too.
+"""OS file locks: released when the process ends, and exclusive between threads too.
 
 Guarantees: a lock that was acquired is on the file that is at its path now, even if another process
 deleted and recreated it meanwhile; a forked child drops its inherited copies, so that a lock never

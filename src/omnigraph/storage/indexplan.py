@@ -1,4 +1,4 @@
-"""Which indexes a table version lacks, and with which parameters they are to be built.
+"""The missing indexes of a table version, and their build parameters.
 
     tasks = plan_indexes(table_type, table)
     staged = stage_indexes(root, branch_id, table.version, tasks)      (in `indexfiles`)

@@ -1,4 +1,4 @@
-"""What a graph's address means: its scheme, its place, and the options that reach it.
+"""Graph addresses: scheme, path and storage options.
 
     data/shop, /data/shop, file:///data/shop     a directory on local disk
     s3://bucket/prefix                           an S3-compatible store

@@ -1,4 +1,4 @@
-"""How many partitions of a vector index a search has to look into.
+"""The number of partitions of a vector index that a search reads.
 
 Too few probes lose neighbours, and how many are enough depends on the data: clustered embeddings
 need a handful, structureless ones nearly all. So it is measured when an index is built (see

@@ -1,4 +1,4 @@
-"""Control objects: the small files by which a graph decides what is true.
+"""Control objects: small files with the authoritative state of a graph.
 
 One `ObjectStore` for local disk, S3 and memory. Its promises are the same everywhere and are
 checked by one contract suite:

@@ -1,4 +1,4 @@
-"""Just enough of protocol buffers to read and change what Lance keeps in its own records.
+"""A minimal protobuf codec to read and change records of Lance.
 
 Lance offers no call for three things that we need: the greatest number that a table gave to a file,
 a schema that keeps the numbers of its columns, and the addresses that a fork's manifest names.

@@ -1,4 +1,4 @@
-"""Graphs that lie somewhere else than where their forks were made.
+"""Graphs that were copied or moved: rewrites the absolute addresses of their forks.
 
 A fork shares files with the table that it grew from, and Lance notes where that table lies by its
 whole address. In a copy of the graph, or after it was moved, the note leads to the original: to

@@ -1,4 +1,4 @@
-"""One Lance transaction that adds rows, takes rows away and folds small files, all at once.
+"""One Lance transaction that adds rows, deletes rows and compacts small files.
 
 Every write adds a file, and a table's manifest lists all of them; without folding, the thousandth
 small commit would cost more than the tenth. So when enough files of about one size lie there, a

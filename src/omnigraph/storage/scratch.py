@@ -1,4 +1,4 @@
-"""A text index of rows that no index on disk covers, made for one search and kept for the next.
+"""An in-memory text index of rows that no stored index covers, cached between searches.
 
 Lance also searches text without an index, but then it splits words by other rules (no stemming, no
 stop words), and it never matches fuzzily outside an index. So the uncovered rows are copied into a

@@ -1,4 +1,4 @@
-"""What a search returns, which rows it may return, and the order of its answer.
+"""Search results: their rows, their filter and their order.
 
 Guarantees: the filter and the allowed rows restrict a scan before any ranking; an answer is in a
 total order, its score first, then the id.

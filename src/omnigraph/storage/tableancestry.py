@@ -1,4 +1,4 @@
-"""Lines of descent between versions of one table: where two versions' lines meet.
+"""Ancestry of table versions: the common ancestor of two versions.
 
 Where a fork began is read from the file that Lance keeps for it: to list a table's forks reads the
 files of all of them, and there is one for every branch that wrote to the table.

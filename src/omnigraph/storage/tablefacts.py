@@ -1,4 +1,4 @@
-"""Facts about one version of one table, and whether its parts agree with each other.
+"""Statistics and consistency checks of one table version.
 
 Guarantees: reads only; a problem is a sentence, not an exception, so that one broken table does not
 hide another.

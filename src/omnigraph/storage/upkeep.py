@@ -1,4 +1,4 @@
-"""Maintenance of one table, prepared aside and fitted to whatever version is current then.
+"""Maintenance of one table, prepared without a lock and adapted to the current version.
 
     plan = plan_upkeep(table_type, table)           what is to be done; nothing is written plan =
     adopt(root, table_type, plan, branch_id) the same on a new line of a branch's own work =

@@ -1,4 +1,4 @@
-"""Which rows differ between two versions of a table, found from Lance's own bookkeeping.
+"""The rows that differ between two versions of a table, found from Lance metadata.
 
 Row ids are stable along a line of descent, so what a descendant wrote is found in the files that
 its ancestor does not have, and what it lost among the row ids that are gone: the cost follows the

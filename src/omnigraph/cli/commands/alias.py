@@ -1,4 +1,4 @@
-"""`omnigraph alias`: queries that the operator gave a name."""
+"""`omnigraph alias`: named queries of the configuration."""
 
 from __future__ import annotations
 

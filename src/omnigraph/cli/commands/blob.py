@@ -1,4 +1,4 @@
-"""`omnigraph blob`: look at blobs and read them."""
+"""`omnigraph blob`: inspect and read blobs."""
 
 from __future__ import annotations
 

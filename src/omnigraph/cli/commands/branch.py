@@ -1,4 +1,4 @@
-"""`omnigraph branch`: make, list, rename, delete and merge branches."""
+"""`omnigraph branch`: create, list, rename, delete and merge branches."""
 
 from __future__ import annotations
 

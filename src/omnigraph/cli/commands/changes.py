@@ -1,4 +1,4 @@
-"""`omnigraph changes`: follow what happens to a graph."""
+"""`omnigraph changes`: the change feed."""
 
 from __future__ import annotations
 

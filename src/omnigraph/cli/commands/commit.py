@@ -1,4 +1,4 @@
-"""`omnigraph commit`: look at history, undo and repeat commits."""
+"""`omnigraph commit`: show history, revert and cherry-pick commits."""
 
 from __future__ import annotations
 

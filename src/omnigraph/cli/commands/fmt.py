@@ -1,4 +1,4 @@
-"""`omnigraph fmt`: schemas and queries in their one style."""
+"""`omnigraph fmt`: format schemas and queries."""
 
 from __future__ import annotations
 

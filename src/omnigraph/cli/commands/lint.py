@@ -1,4 +1,4 @@
-"""`omnigraph lint`: what is wrong with schemas and queries, and what is probably not meant."""
+"""`omnigraph lint`: errors and probable mistakes in schemas and queries."""
 
 from __future__ import annotations
 

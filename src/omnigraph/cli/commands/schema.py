@@ -1,4 +1,4 @@
-"""`omnigraph schema`: show a graph's schema, and change it."""
+"""`omnigraph schema`: show and change the schema of a graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adjacency kept beside the tables, so that a new process need not make it again.
+"""Stored adjacency lists, so that a new process need not rebuild them.
 
 To know both ends of every edge as numbers takes most of the time of a first traversal, and to sort
 them most of the rest. What was made from nothing is kept under the versions that it is true of,

@@ -1,4 +1,4 @@
-"""The data checks of a migration: does what is stored allow the new schema?
+"""The data checks of a migration: whether the stored rows satisfy the new schema.
 
 Guarantees: reads only the columns that a check names, batch by batch; values are tested by the same
 functions as in a write, whatever their type; every violation is counted, the first ones are listed

@@ -1,4 +1,4 @@
-"""Rows on their way through a plan: numbers of nodes and edges, values, and a weight.
+"""Frames: the rows of a plan as numbers of nodes and edges, values, and a weight.
 
 Guarantees: immutable; all columns have the same length; selecting rows never fetches a property.
 Deliberately absent: properties. They are fetched by number when an expression asks for them.

@@ -1,4 +1,4 @@
-"""Which rows of a table have a given key, without asking the files.
+"""An in-memory lookup of rows by key.
 
 A lookup holds the ids of a table's rows and the spelling of one key for each (its id, the source
 of an edge, the members of a uniqueness constraint). It grows with the table: what a write adds

@@ -1,4 +1,4 @@
-"""Lookups of table versions, kept and carried along as their tables move.
+"""The cache of key lookups, updated incrementally with new table versions.
 
 Guarantees: a lookup that is handed out describes exactly the version that was asked for; a version
 of which only maintenance changed is the same content; memory stays within a budget, least recently

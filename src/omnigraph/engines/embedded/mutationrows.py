@@ -1,4 +1,4 @@
-"""Rows that a mutation speaks of: predicates and values over a view.
+"""The rows of mutation statements: predicates and values over a view.
 
     matched = matching(view, table, statement.where, moment)
     values = evaluated(assignment.value, matched, table, moment)

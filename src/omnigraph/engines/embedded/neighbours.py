@@ -1,4 +1,4 @@
-"""Where neighbours come from: adjacency in memory, or the indexes on an edge table's ends.
+"""Sources of neighbours: adjacency in memory, or the endpoint indexes of an edge table.
 
 A `Leg` is one edge type walked in one direction; a traversal is a few legs. A leg answers "who are
 the neighbours of these nodes" by adjacency if memory holds it or if it pays to build it, and by

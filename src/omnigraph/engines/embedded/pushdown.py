@@ -1,4 +1,4 @@
-"""Predicates as storage understands them: Arrow expressions over physical columns.
+"""Predicates for storage: Arrow expressions over physical columns.
 
     found = push(predicates, view, run)
     found.filter     hands storage what it can decide

@@ -1,4 +1,4 @@
-"""Branches: how many matches hang on each node, without listing them.
+"""Counts of pattern branches: the number of matches at each node, without listing them.
 
 A branch is a tree that hangs on its anchor. Weights come up from its leaves: a node's weight is the
 product, over its branches, of the sum of the weights of its neighbours. For many anchors that is

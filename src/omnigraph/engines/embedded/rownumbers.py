@@ -1,4 +1,4 @@
-"""Dense numbers for the rows of a table version, and the row ids that storage knows them by.
+"""Dense row numbers of a table version, and their storage row ids.
 
 A version that is numbered from nothing has its numbers in the order of row ids. A later version may
 continue the numbers of an earlier one: a row keeps its number for as long as its id lives, new rows

@@ -1,4 +1,4 @@
-"""Finding the rows of one variable: by id, by predicates in memory, or by asking storage.
+"""Finds the rows of one variable: by id, by predicates in memory, or by a storage scan.
 
 Guarantees: every way finds the same rows, as ascending numbers of the variable's space.
 Deliberately absent: properties of what is found; they are fetched when needed.

@@ -1,4 +1,4 @@
-"""Every rule of a schema, asked of every stored row.
+"""Checks every constraint of a schema on every stored row.
 
 Guarantees: reads one table at a time, in batches where the rule allows; reports, never raises, for
 rows that break a rule.

@@ -1,4 +1,4 @@
-"""What a write sees: a snapshot, and what has been written on top of it so far.
+"""The view of a write: a snapshot with the changes of the write so far.
 
 Statements of one mutation, and the members of one group of writes, each see what those before them
 did. A view answers their questions from the snapshot's tables and the deltas laid over them.

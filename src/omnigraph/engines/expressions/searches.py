@@ -1,4 +1,4 @@
-"""What search functions mean apart from finding anything: their constants, and fusion.
+"""Constants and fusion of search functions.
 
 Guarantees: both engines embed a text, cut a fused ranking and add its parts up in the same way.
 A fused ranking takes the best `Options.rank_depth` nodes of each of its parts, however many rows

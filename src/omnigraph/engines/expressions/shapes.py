@@ -1,4 +1,4 @@
-"""What a returned node or edge looks like, and the schema of a result.
+"""The structure of returned nodes and edges, and the schema of a result.
 
 An object is a struct of `id` and every property that is not a blob, in schema order; edges have
 `src` and `dst` after their id. A variable of several types gives one struct for all: `__type`

@@ -1,4 +1,4 @@
-"""How far a Spark job has come, as events.
+"""Progress events of a Spark job.
 
     watch = Watch(lambda event: print(event))
 
@@ -25,8 +25,8 @@ _EVERY_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ProgressEvent:
-    """One moment of a pipeline. `rows` and `bytes` are those of the stage so far, `bytes_total`
-    what it has to go through; None: not known."""
+    """A progress event. `rows` and `bytes` are those of the stage so far, `bytes_total` is the size
+    of its input; None: unknown."""
 
     stage: str
     tasks_done: int

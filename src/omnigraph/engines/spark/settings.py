@@ -1,4 +1,4 @@
-"""Which Spark to use, read from flags, environment and configuration, in that order.
+"""Settings of the Spark session, from flags, environment and configuration, in that order.
 
     OMNIGRAPH_SPARK_MASTER   local[*], local[4], spark://host:7077, yarn, k8s://…
     OMNIGRAPH_SPARK_REMOTE   sc://host:15002, a Spark Connect endpoint
@@ -55,8 +55,8 @@ _PRELOADED: Mapping[str, str] = {
 @checked
 @dataclass(frozen=True)
 class SparkSettings:
-    """A master or a Connect endpoint, settings on top of ours, and whether Spark may talk.
-    `resident`: the endpoint is ours, on this machine, with this very package."""
+    """A master or a Connect endpoint, additional settings, and whether the log of Spark is shown.
+    `resident`: the endpoint is the resident session of this machine and this version."""
 
     master: str | None = None
     remote: str | None = None
@@ -75,7 +75,7 @@ class SparkSettings:
 
     @property
     def shown(self) -> str:
-        """The place without what is secret about it."""
+        """The address without secrets."""
         return self.place.partition("/;")[0]
 
     @property

@@ -1,4 +1,4 @@
-"""What differs between two versions of a table, compared on executors.
+"""The differences between two versions of a table, computed on executors.
 
 Files that both versions have with the same rows are not read at all. The rows of all others are
 dealt out by a hash of their id, so that both images of an entity meet in one task, which compares

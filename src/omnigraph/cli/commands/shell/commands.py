@@ -1,4 +1,4 @@
-"""What begins with a backslash.
+"""The backslash commands of the shell.
 
 Guarantees: every command is in `COMMANDS`, with the help that `\\?` prints; a beginning that fits
 one command alone is enough.

@@ -1,4 +1,4 @@
-"""What could come next in a statement.
+"""Completion of statements in the shell.
 
 Guarantees: pure; knows types, edges, properties, variables and queries, and offers those that fit
 the place: properties after `$x.` are those of x where its type can be seen, types come after a

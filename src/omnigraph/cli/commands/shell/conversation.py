@@ -1,4 +1,4 @@
-"""One conversation with a graph.
+"""One shell session with a graph.
 
 Guarantees: an error is printed and ends its statement, not the session; the graph is opened for
 writing when something is first written; Ctrl-C stops a statement and says what became of it.

@@ -1,4 +1,4 @@
-"""Who matches a search: ids and scores of nodes, as DataFrames.
+"""The matches of a search: ids and scores of nodes, as DataFrames.
 
 Guarantees: scores come from the same functions as in the embedded engine, over the whole table; the
 caller keeps those of the nodes that a match has found.

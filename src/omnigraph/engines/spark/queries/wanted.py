@@ -1,4 +1,4 @@
-"""Which properties of each variable a plan looks at after it was bound.
+"""The properties of each variable that a plan uses after binding it.
 
 Guarantees: nothing is missing; a variable that goes on under another name wants what that one does.
 Deliberately absent: conditions on one variable alone. They are tested where its rows are read.

@@ -59,18 +59,18 @@ class ReadDraft(Built):
 
     @checked
     def match(self, *parts: Part) -> ReadDraft:
-        """Add to the pattern; after `hands_on` this begins the next stage's."""
+        """Add to the pattern; after `hands_on`, to the pattern of the next stage."""
         draft = self._closed() if self._stage is not None else self
         return replace(draft, _clauses=(*draft._clauses, *trees_of(parts)))
 
     @checked
     def returns(self, *columns: Expr, distinct: bool = False, **named: Value) -> ReadDraft:
-        """The columns of the answer; a keyword is a column's name."""
+        """The columns of the result; a keyword is the name of a column."""
         return self._select("return", columns, distinct, named)
 
     @checked
     def hands_on(self, *columns: Expr, distinct: bool = False, **named: Value) -> ReadDraft:
-        """The columns that the next stage works with (`with`)."""
+        """The columns that are passed to the next stage (`with`)."""
         return self._select("with", columns, distinct, named)
 
     @checked
@@ -79,7 +79,7 @@ class ReadDraft(Built):
 
     @checked
     def order(self, *keys: Expr | Key) -> ReadDraft:
-        """Order by these; `x.desc()` turns one around."""
+        """Sort by these keys; `x.desc()` sorts descending."""
         trees = tuple(
             ast.OrderKey(tree_of(key.expr), key.direction)
             if isinstance(key, Key)
@@ -140,7 +140,7 @@ class WriteDraft(Built):
 
     @checked
     def insert(self, type: str, **values: Value) -> WriteDraft:
-        """A new row; an edge has its ends in `from_` and `to`."""
+        """A new row; an edge has its endpoints in `from_` and `to`."""
         return self._then(ast.Insert(name_node(type), _fields(values)))
 
     @checked
