@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.support.edgefilters import with_edge_filters
 from tests.support.querygraphs import PLAIN, SHAPES, Shape, typed_data, write_graph
 from tests.support.resultequality import assert_same_rows
 
@@ -40,6 +41,7 @@ class Case:
     query: str
     rows: list[dict[str, Any]]
     params: dict[str, Any] = field(default_factory=dict)
+    edges: dict[str, str] = field(default_factory=dict)  # by edge type: a filter on `$e`
 
     def __str__(self) -> str:
         return self.name
@@ -79,6 +81,7 @@ def engines() -> Callable[[str], Engine]:
 def ask(engine: Engine, snapshot: Snapshot, case: Case) -> Result:
     query = gq.compile_query(case.query, snapshot.catalog).query
     assert isinstance(query, ReadQuery)
+    query = with_edge_filters(query, snapshot.catalog, case.edges)
     plan = plan_query(query, snapshot.catalog, engine.statistics(snapshot))
     return engine.run(plan, snapshot, gq.bind_params(query, case.params))
 

@@ -13,10 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.edgefilters import with_edge_filters
 from tests.support.oracle import TooManyRowsError, answer
 from tests.support.querygraphs import SHAPES, write_graph
-from tests.support.questions import SCHEMA, Rows, random_data, random_params, random_query
+from tests.support.questions import (
+    SCHEMA,
+    Rows,
+    edge_filters,
+    random_data,
+    random_params,
+    random_query,
+)
 from tests.support.resultequality import assert_same_rows
+from tests.support.textwalks import from_text
 
 from omnigraph.engines.embedded import (
     EmbeddedEngine,
@@ -115,6 +124,10 @@ def _question(
         try:
             query = gq.compile_query(text, catalog).query
             assert isinstance(query, ReadQuery)
-            return text, query, params, answer(query, catalog, data, params, MOST_ROWS, text)
+            filters = edge_filters(text)
+            walked = with_edge_filters(from_text(query, text, catalog), catalog, filters)
+            query = with_edge_filters(query, catalog, filters)
+            rows = answer(walked, catalog, data, params, MOST_ROWS)
+            return f"{text}\nedges: {filters}", query, params, rows
         except (QueryError, TooManyRowsError):
             continue

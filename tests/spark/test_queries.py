@@ -42,6 +42,8 @@ AS_LARGE = (
     "two vectors of one node",
     "fused rankings",
     "what does not match",
+    "a filter on edges keeps distinct neighbours",
+    "a walk over filtered edges",
 )
 
 
@@ -62,6 +64,12 @@ def check(cases: list[Case], snapshots: Snapshots, shape: Shape) -> None:
     for case in cases:
         found = shown(ask(engine, snapshots(case.graph, shape), case))
         assert_same_rows(found, case.rows, f"{case.name}\n{case.query}")
+
+
+def test_20_02_filters_on_edges(spark: Any, snapshots: Snapshots) -> None:
+    chosen = [case for case in CASES if case.edges]
+    assert len(chosen) >= 10
+    check(chosen, snapshots, PLAIN)
 
 
 # ledger: Q01, Q02, Q06, Q07, I03

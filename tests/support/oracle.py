@@ -18,7 +18,7 @@ from tests.support.textwalks import from_text
 
 from omnigraph.ir import expr as ir
 from omnigraph.ir.fold import contains, replace_parts
-from omnigraph.ir.query import Direction, OrderKey, Pattern, ReadQuery, Stage, Traversal
+from omnigraph.ir.query import EDGE, Direction, OrderKey, Pattern, ReadQuery, Stage, Traversal
 from omnigraph.model.catalog import Catalog, EdgeType
 from omnigraph.model.types import FLOAT_KINDS, INTEGER_KINDS, Kind
 
@@ -34,6 +34,7 @@ class Graph:
 
     def __init__(self, catalog: Catalog, data: Mapping[str, Sequence[Row]]) -> None:
         self.catalog = catalog
+        self.params: Mapping[str, Any] = {}
         self.nodes: dict[Node, Row] = {}
         self.edges: dict[Node, Row] = {}
         for table in catalog.tables():
@@ -69,8 +70,13 @@ class Graph:
                 back = step.direction in (Direction.IN, Direction.BOTH) and row["dst"] == node
                 ends = ([row["dst"]] if forward else []) + ([row["src"]] if back else [])
                 for far in dict.fromkeys(ends):
-                    if far in self.nodes and node in self.nodes:
+                    if far in self.nodes and node in self.nodes and self.holds(step.where, edge):
                         yield edge, far
+
+    def holds(self, where: tuple[ir.Expr, ...], edge: Node) -> bool:
+        """Whether the filter of a step keeps an edge."""
+        oracle = Oracle(self, self.params)
+        return all(oracle.value(predicate, {EDGE: edge}) is True for predicate in where)
 
     def reached(self, traversal: Traversal, node: Node) -> dict[Node, int]:
         """Far nodes with their number of hops, as the language counts."""
@@ -102,7 +108,7 @@ class Oracle:
 
     def __init__(self, graph: Graph, params: Mapping[str, Any], most: int | None = None) -> None:
         self.graph = graph
-        self.params = params
+        self.graph.params = self.params = params
         self.most = most
 
     # Patterns

@@ -434,3 +434,14 @@ def random_params(rng: random.Random) -> dict[str, Any]:
         "w": rng.choice(WORDS),
         "ids": rng.choice([[], ["p1"], ["p0", "p3", "p3", "zz"]]),
     }
+
+
+def edge_filters(text: str) -> dict[str, str]:
+    """Filters on edges for every third query, by edge type; the same for the same text."""
+    rng = random.Random(f"edges {text}")
+    if rng.random() > 1 / 3:
+        return {}
+    found = {"Knows": rng.choice(["$e.since >= 3", "$e.since != 2", "$e.since in [1, 2, 3]"])}
+    if rng.random() < 0.5:
+        found["WorksAt"] = f'$e.role {rng.choice(["=", "!="])} "{WORDS[0]}"'
+    return found

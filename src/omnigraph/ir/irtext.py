@@ -68,7 +68,7 @@ def _pattern(pattern: irq.Pattern) -> Iterator[str]:
 
 
 def _traversal(node: irq.Traversal) -> str:
-    steps = " | ".join(_ARROWS[step.direction].format(step.edge) for step in node.steps)
+    steps = " | ".join(_step(step) for step in node.steps)
     text = f"walk {node.src} {steps} {node.dst}"
     if (node.min_hops, node.max_hops) != (1, 1):
         high = "" if node.max_hops is None else node.max_hops
@@ -76,6 +76,11 @@ def _traversal(node: irq.Traversal) -> str:
     text += " shortest" if node.shortest else ""
     text += f" edge {node.edge_var}" if node.edge_var else ""
     return text + (f" hops {node.hops_var}" if node.hops_var else "")
+
+
+def _step(step: irq.EdgeStep) -> str:
+    arrow = _ARROWS[step.direction].format(step.edge)
+    return arrow + "".join(f" where {render_expr(p)}" for p in step.where)
 
 
 def _statement(statement: irq.Statement) -> Iterator[str]:

@@ -33,12 +33,22 @@ class NodeBinding:
     types: tuple[str, ...]
 
 
+EDGE = "__edge"
+"""The variable under which the `where` of a step refers to the edge."""
+
+
 @dataclass(frozen=True, slots=True)
 class EdgeStep:
-    """One edge type of a traversal with the direction in which it is walked from src to dst."""
+    """One edge type of a traversal with the direction in which it is walked from src to dst.
+
+    `where`: only edges for which these predicates hold exist for the traversal. They use
+    `Property(EDGE, …)`, constants and parameters. Without an edge variable the traversal still
+    yields each pair of nodes once.
+    """
 
     edge: str
     direction: Direction
+    where: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,10 +145,13 @@ def render_traversal(traversal: Traversal, reverse: bool = False) -> str:
 
 
 def _step(step: EdgeStep, reverse: bool) -> str:
+    edge = step.edge
+    if step.where:
+        edge += f"[{' and '.join(render(p) for p in step.where)}]"
     if step.direction is Direction.BOTH:
-        return f"<{step.edge}>"
+        return f"<{edge}>"
     forward = (step.direction is Direction.OUT) is not reverse
-    return f"-{step.edge}->" if forward else f"<-{step.edge}-"
+    return f"-{edge}->" if forward else f"<-{edge}-"
 
 
 def _bounds(traversal: Traversal) -> str:

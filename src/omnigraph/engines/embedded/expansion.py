@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from omnigraph.engines.embedded.adjacency import Neighbours, are_neighbours
 from omnigraph.engines.embedded.catalog_view import Space, TypeView
+from omnigraph.engines.embedded.edgefilter import legs_of
 from omnigraph.engines.embedded.frame import Entities, Frame
 from omnigraph.engines.embedded.neighbours import Leg
 from omnigraph.engines.embedded.rownumbers import Array, distinct, places_of
@@ -96,7 +97,7 @@ def _neighbour_counts(operator: Expand, near: Entities, run: Run) -> Array:
     """By row: how many far ends an expansion will look at, at most."""
     counts = np.zeros(len(near.numbers), np.int64)
     by_edge = operator.traversal.edge_var is not None
-    for leg in run.legs(operator.traversal.steps, reverse=operator.reverse):
+    for leg in legs_of(operator.traversal.steps, run, reverse=operator.reverse):
         base = near.space.base(leg.near.name)
         if base is not None:
             rows, numbers = _inside(near, base, leg.near.numbering.size)
@@ -134,7 +135,7 @@ def expand(operator: Expand, frame: Frame, run: Run) -> Frame:
 def _pairs(operator: Expand, frame: Frame, space: Space, run: Run) -> Pairs:
     traversal = operator.traversal
     near = frame.entities[operator.source]
-    legs = run.legs(traversal.steps, reverse=operator.reverse)
+    legs = legs_of(traversal.steps, run, reverse=operator.reverse)
     probe = operator.access is Access.INDEX
     if traversal.min_hops == 1 and traversal.max_hops == 1:
         by_edge = traversal.edge_var is not None

@@ -79,8 +79,8 @@ class Leg:
         self.near = near
         self.far = far
         self.outwards = outwards
-        self._cache = cache
-        self._bounds = bounds
+        self.cache = cache
+        self.bounds = bounds
         self.keeper = keeper  # made when it is needed
         sources, targets = self._ends()
         self.trio = Trio(edge.resident, sources.resident, targets.resident)
@@ -90,11 +90,11 @@ class Leg:
     def turned(self) -> Leg:
         """The same edges, walked the other way."""
         ends = (self.far, self.near, not self.outwards)
-        return Leg(self.edge, *ends, self._cache, self._bounds, self.keeper)
+        return Leg(self.edge, *ends, self.cache, self.bounds, self.keeper)
 
     def neighbours(self, by_edge: bool = False) -> Neighbours:
         """Adjacency, built if need be."""
-        return self._cache.get(
+        return self.cache.get(
             self._key(by_edge), lambda: self._build(by_edge), lambda made: made.nbytes
         )
 
@@ -111,7 +111,7 @@ class Leg:
         return edges.numbering, sources.numbering, targets.numbering
 
     def is_held(self, by_edge: bool = False) -> bool:
-        return self._cache.peek(self._key(by_edge)) is not None
+        return self.cache.peek(self._key(by_edge)) is not None
 
     @property
     def is_resolved(self) -> bool:
@@ -119,11 +119,11 @@ class Leg:
         edges, sources, targets = self._views
         if not (edges.is_numbered and sources.is_numbered and targets.is_numbered):
             return False
-        return self._cache.peek((self._labels, "endpoints")) is not None
+        return self.cache.peek((self._labels, "endpoints")) is not None
 
     def endpoints(self) -> Endpoints:
         """Both ends of every edge as numbers."""
-        return self._cache.get((self._labels, "endpoints"), self._resolve, lambda made: made.nbytes)
+        return self.cache.get((self._labels, "endpoints"), self._resolve, lambda made: made.nbytes)
 
     def _key(self, by_edge: bool) -> tuple[object, ...]:
         return (self._labels, self._way, by_edge)
@@ -135,14 +135,14 @@ class Leg:
     def _build(self, by_edge: bool) -> Neighbours:
         size = self.near.numbering.size
         if by_edge:
-            return build_by_edge(*self._oriented(self.endpoints()), size, self._bounds)
+            return build_by_edge(*self._oriented(self.endpoints()), size, self.bounds)
         kept = self._kept_neighbours(size)
         if kept is not None:
             return kept
         carried = self._carried_neighbours(size)
         if carried is not None:
             return carried
-        made = build_distinct(*self._oriented(self.endpoints()), size, self._bounds)
+        made = build_distinct(*self._oriented(self.endpoints()), size, self.bounds)
         if self.keeper is not None:
             self.keeper().keep_lists(self.trio, self._numberings(), self._way, made)
         return made
@@ -162,7 +162,7 @@ class Leg:
         """Earlier states of edges and nodes whose numbers still hold, with their endpoints."""
         edges, sources, targets = (_lasting(view) for view in self._views)
         for labels in product(edges, sources, targets):
-            held: Endpoints | None = self._cache.peek((labels, "endpoints"))
+            held: Endpoints | None = self.cache.peek((labels, "endpoints"))
             if labels != self._labels and held is not None and not held.dangles:
                 yield labels, held
 
@@ -184,7 +184,7 @@ class Leg:
 
     def _carried_neighbours(self, size: int) -> Neighbours | None:
         for labels, held in self._earlier():
-            lists: Neighbours | None = self._cache.peek((labels, self._way, False))
+            lists: Neighbours | None = self.cache.peek((labels, self._way, False))
             if lists is None:
                 continue
             after = self._oriented(self.endpoints())  # carried over as well, for the next version
@@ -219,7 +219,7 @@ class Leg:
     def _kept_endpoints(self) -> Endpoints | None:
         if self.keeper is not None:
             self.keeper().adopt(self.trio)
-        return self._cache.peek((self._labels, "endpoints"))
+        return self.cache.peek((self._labels, "endpoints"))
 
     def _resolved_anew(self) -> Endpoints:
         table = self.edge.resident.table
@@ -249,7 +249,7 @@ class Leg:
             both = pa.chunked_array([*src.chunks, *dst.chunks], src.type)
             found = sources.find_all(both)
             return found[: len(src)], found[len(src) :]
-        other = self._bounds.beside(lambda: targets.find_all(dst))
+        other = self.bounds.beside(lambda: targets.find_all(dst))
         return sources.find_all(src), other.result()
 
     # Neighbours of some nodes
@@ -261,8 +261,8 @@ class Leg:
         lists = self.neighbours(by_edge)
         counts = lists.counts(numbers)
         total = int(counts.sum())
-        self._bounds.allocate(total * 32)
-        self._bounds.scan(total)
+        self.bounds.allocate(total * 32)
+        self.bounds.scan(total)
         places = lists.places(numbers, counts)
         rows = np.zeros(total, np.int64) if len(numbers) == 1 else _repeated(counts)
         edges = lists.edges.take(places) if lists.edges is not None else None
@@ -284,7 +284,7 @@ class Leg:
         distinct, back = np.unique(numbers, return_inverse=True)
         ids = self.near.values(ID_COLUMN, distinct)
         found = table.read([here, there], filter=pc.field(here).isin(ids), with_row_id=True)
-        self._bounds.scan(found.num_rows)
+        self.bounds.scan(found.num_rows)
         near = pc.index_in(found.column(here).combine_chunks(), value_set=ids).to_numpy()
         far = self.far.find(found.column(there).to_pylist())
         kept = far >= 0

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from omnigraph.engines.embedded.catalog_view import Space
+from omnigraph.engines.embedded.edgefilter import legs_of
 from omnigraph.engines.embedded.expansion import acceptable, edges_hold, one_hop
 from omnigraph.engines.embedded.frame import Entities, Frame
 from omnigraph.engines.embedded.neighbours import Leg
@@ -63,7 +64,7 @@ def matches(branch: Branch, anchor: Entities, run: Run) -> Array:
 
 def _for_all(branch: Branch, space: Space, run: Run) -> Array:
     """By number of the space."""
-    legs = run.legs(branch.traversal.steps, reverse=branch.reverse)
+    legs = legs_of(branch.traversal.steps, run, reverse=branch.reverse)
     far = run.space(branch.node.types)
     if len(legs) > 1:
         return _listed(branch, Entities(space, np.arange(space.size, dtype=space.dtype)), run)
@@ -182,7 +183,7 @@ def _running_sums(values: Array) -> Array:
 
 def _for_some(branch: Branch, anchors: Entities, run: Run) -> Array:
     """By row: the same for a few nodes, visiting only what they reach."""
-    legs = run.legs(branch.traversal.steps, reverse=branch.reverse)
+    legs = legs_of(branch.traversal.steps, run, reverse=branch.reverse)
     by_edge = branch.traversal.edge_var is not None
     far = run.space(branch.node.types)
     pairs = one_hop(anchors, legs, far, run, by_edge=by_edge, probe=True)

@@ -50,6 +50,7 @@ class Run:
         self._views: dict[tuple[bool, str], TypeView] = {}
         self._spaces: dict[tuple[bool, tuple[str, ...]], Space] = {}
         self._legs: dict[tuple[str, bool], Leg] = {}
+        self.filtered_legs: dict[tuple[int, bool], Leg] = {}  # see `edgefilter`
 
     def node(self, name: str) -> TypeView:
         return self._view(self.snapshot.catalog.node(name), name)

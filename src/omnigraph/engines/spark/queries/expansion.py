@@ -8,7 +8,7 @@ Deliberately absent: adjacency kept between queries. Edges are read and joined.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -23,8 +23,9 @@ from omnigraph.engines.spark.queries.scans import (
     table_frame,
     united,
 )
-from omnigraph.ir.expr import Expr
-from omnigraph.ir.query import Direction, EdgeStep, Traversal
+from omnigraph.ir.expr import Expr, Property
+from omnigraph.ir.fold import replace_parts
+from omnigraph.ir.query import EDGE, Direction, EdgeStep, Traversal
 from omnigraph.model.catalog import DST_COLUMN, SRC_COLUMN, EdgeType
 from omnigraph.model.types import I64, STRING
 from omnigraph.plan.operators import Expand, NodeVar
@@ -41,6 +42,7 @@ class Leg:
 
     edge: EdgeType
     outwards: bool
+    where: tuple[Expr, ...] = field(default=(), compare=False)
 
     @property
     def near(self) -> str:
@@ -67,7 +69,7 @@ def legs_of(steps: Sequence[EdgeStep], *, reverse: bool, run: Run) -> list[Leg]:
     found: dict[Leg, None] = {}
     for step in steps:
         for outwards in _WAYS[step.direction]:
-            found[Leg(run.edge(step.edge), outwards is not reverse)] = None
+            found[Leg(run.edge(step.edge), outwards is not reverse, step.where)] = None
     return list(found)
 
 
@@ -156,7 +158,7 @@ def neighbours(
     edge = None if var is None else bound_to([run.edge(n) for n in names], run.wanted(var), run)
     near, far = _end(near_types, run), _end(far_types, run)
     frames = [
-        _leg_frame(leg, near, far, edge, var or "", predicates, _repeats_loops(leg, every), run)
+        _leg_frame(leg, near, far, edge, var or EDGE, predicates, _repeats_loops(leg, every), run)
         for leg in legs
     ]
     frame = united(frames, [near, far, *([edge] if edge else [])], run)
@@ -169,6 +171,17 @@ def _repeats_loops(leg: Leg, legs: Sequence[Leg]) -> bool:
     """Whether a leg finds edges from a node to itself that another leg has found already."""
     may_loop = leg.near == leg.far  # ids are unique within one type only
     return may_loop and not leg.outwards and replace(leg, outwards=True) in legs
+
+
+def _of_edge(predicate: Expr, var: str) -> Expr:
+    """A predicate of a step's filter, restated over the edge variable."""
+
+    def renamed(part: Expr) -> Expr | None:
+        if isinstance(part, Property) and part.var == EDGE:
+            return replace(part, var=var)
+        return None
+
+    return replace_parts(predicate, renamed)
 
 
 def _end(types: Sequence[str], run: Run) -> Bound:
@@ -191,6 +204,7 @@ def _leg_frame(
     wanted: list[ReadColumn] = [(near.id_column, here, STRING), (far.id_column, there, STRING)]
     if edge is not None:
         wanted += columns_of(leg.edge, edge)
+    predicates = (*predicates, *(_of_edge(each, var) for each in leg.where))
     frame = table_frame(leg.edge, var, tuple(wanted), predicates, run)
     if edge is not None and drop_loops:
         # Walked both ways, an edge from a node to itself is still one edge.
