@@ -4,9 +4,10 @@
     result = await graph.query("query q() { match { $p: Person } return { $p.name } }")
     async for commit in graph.commits(): ...
 
-The work runs in separate threads and does not block the event loop. Cancelling a task stops a query
-at its next step and a write before its commit begins, and returns only when the work has ended. A
-write whose publish has begun is completed nevertheless.
+The work runs in threads and does not block the event loop. Reads, writes and long work (loads,
+exports, maintenance, change feeds) have a pool each; none waits for a thread of another. Cancelling
+a task stops a query at its next step and a write before its commit begins, and returns only when
+the work has ended. A write whose publish has begun is completed nevertheless.
 
 Guarantees: the methods of `Graph`, with the same arguments and results; rows of a query are read
 before it returns, so that using them does not block.
@@ -19,7 +20,6 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -34,6 +34,7 @@ from omnigraph.errors import CancelledError
 from omnigraph.graph import Graph
 from omnigraph.graph import init as _init
 from omnigraph.graph import open as _open
+from omnigraph.threadpools import ThreadPool
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,13 +49,18 @@ __all__ = ["AsyncGraph", "connect", "init", "open"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_THREADS = 16
 _PIECE = 64  # items that a stream fetches at once
 
-_workers = ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="omnigraph-aio")
+# Separate pools, so that writers that wait for a lock, and work that takes minutes, leave threads
+# for reads and for each other.
+_reads = ThreadPool("omnigraph-aio-read", threads=16)
+_writes = ThreadPool("omnigraph-aio-write", threads=16)
+_long = ThreadPool("omnigraph-aio-long", threads=16)
 
 
-async def _run(work: Callable[[], R], stop: Callable[[], None] | None = None) -> R:
+async def _run(
+    work: Callable[[], R], stop: Callable[[], None] | None = None, *, pool: ThreadPool = _reads
+) -> R:
     """Do the work in a thread; when the task is cancelled, stop it and wait for its end."""
     stopped = threading.Event()
 
@@ -67,7 +73,7 @@ async def _run(work: Callable[[], R], stop: Callable[[], None] | None = None) ->
             return work()
 
     context = contextvars.copy_context()
-    future = asyncio.get_running_loop().run_in_executor(_workers, context.run, body)
+    future = asyncio.get_running_loop().run_in_executor(pool.executor, context.run, body)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
@@ -81,10 +87,10 @@ async def _run(work: Callable[[], R], stop: Callable[[], None] | None = None) ->
 
 
 def _offloaded(
-    method: Callable[Concatenate[Graph, P], R],
+    method: Callable[Concatenate[Graph, P], R], pool: ThreadPool = _reads
 ) -> Callable[Concatenate[AsyncGraph, P], Coroutine[Any, Any, R]]:
     async def call(self: AsyncGraph, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await _run(lambda: method(self.sync, *args, **kwargs))
+        return await _run(lambda: method(self.sync, *args, **kwargs), pool=pool)
 
     call.__doc__ = method.__doc__
     return call
@@ -110,18 +116,18 @@ def _asked(
 
 
 def _streamed(
-    method: Callable[Concatenate[Graph, P], Iterator[R]],
+    method: Callable[Concatenate[Graph, P], Iterator[R]], pool: ThreadPool = _reads
 ) -> Callable[Concatenate[AsyncGraph, P], AsyncIterator[R]]:
     async def call(self: AsyncGraph, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[R]:
-        items = await _run(lambda: iter(method(self.sync, *args, **kwargs)))
+        items = await _run(lambda: iter(method(self.sync, *args, **kwargs)), pool=pool)
         try:
-            while piece := await _run(lambda: list(islice(items, _PIECE))):
+            while piece := await _run(lambda: list(islice(items, _PIECE)), pool=pool):
                 for item in piece:
                     yield item
         finally:
             close = getattr(items, "close", None)
             if close is not None:
-                await _run(close)
+                await _run(close, pool=pool)
 
     call.__doc__ = method.__doc__
     return call
@@ -209,14 +215,14 @@ class AsyncGraph:
     ) -> AsyncIterator[AsyncGraph]:
         """A branch for the length of an `async with` block; see `Graph.branch`."""
         made = self.sync.branch(name, merge=merge, message=message)
-        inner = await _run(made.__enter__)
+        inner = await _run(made.__enter__, pool=_writes)
         try:
             yield AsyncGraph(inner)
         except BaseException as error:
             failure = error
-            await asyncio.shield(_run(lambda: _leave(made, failure)))
+            await asyncio.shield(_run(lambda: _leave(made, failure), pool=_writes))
             raise
-        await _run(lambda: made.__exit__(None, None, None))
+        await _run(lambda: made.__exit__(None, None, None), pool=_writes)
 
     async def create_branch(
         self,
@@ -229,7 +235,7 @@ class AsyncGraph:
     ) -> AsyncGraph:
         """Begin a branch here, or at an older state; see `Graph.create_branch`."""
         begin = partial(self.sync.create_branch, commit=commit, version=version, at=at, tag=tag)
-        return AsyncGraph(await _run(lambda: begin(name)))
+        return AsyncGraph(await _run(lambda: begin(name), pool=_writes))
 
     async def prepare(
         self, text: str | ReadDraft, name: str | None = None
@@ -241,58 +247,58 @@ class AsyncGraph:
     query = _asked(Graph.query)
     stream = _batched(Graph.query)
 
-    baseline = _streamed(Graph.baseline)
+    baseline = _streamed(Graph.baseline, _long)
     blob = _streamed(Graph.blob)
-    changes = _streamed(Graph.changes)
+    changes = _streamed(Graph.changes, _long)
     commit_changes = _streamed(Graph.commit_changes)
     commits = _streamed(Graph.commits)
     diff = _streamed(Graph.diff)
-    export_lines = _streamed(Graph.export_lines)
+    export_lines = _streamed(Graph.export_lines, _long)
 
-    algorithm = _offloaded(Graph.algorithm)
-    apply_schema = _offloaded(Graph.apply_schema)
+    algorithm = _offloaded(Graph.algorithm, _long)
+    apply_schema = _offloaded(Graph.apply_schema, _writes)
     blob_stat = _offloaded(Graph.blob_stat)
     branches = _offloaded(Graph.branches)
-    cherry_pick = _offloaded(Graph.cherry_pick)
-    cleanup = _offloaded(Graph.cleanup)
+    cherry_pick = _offloaded(Graph.cherry_pick, _writes)
+    cleanup = _offloaded(Graph.cleanup, _long)
     commit = _offloaded(Graph.commit)
     commit_changes_page = _offloaded(Graph.commit_changes_page)
     commit_graph = _offloaded(Graph.commit_graph)
-    copy = _offloaded(Graph.copy)
+    copy = _offloaded(Graph.copy, _long)
     count_embed = _offloaded(Graph.count_embed)
-    create_tag = _offloaded(Graph.create_tag)
-    delete_branch = _offloaded(Graph.delete_branch)
-    delete_tag = _offloaded(Graph.delete_tag)
-    embed = _offloaded(Graph.embed)
-    ensure_indices = _offloaded(Graph.ensure_indices)
+    create_tag = _offloaded(Graph.create_tag, _writes)
+    delete_branch = _offloaded(Graph.delete_branch, _writes)
+    delete_tag = _offloaded(Graph.delete_tag, _writes)
+    embed = _offloaded(Graph.embed, _long)
+    ensure_indices = _offloaded(Graph.ensure_indices, _long)
     explain = _offloaded(Graph.explain)
-    export = _offloaded(Graph.export)
-    ingest = _offloaded(Graph.ingest)
-    install_baseline = _offloaded(Graph.install_baseline)
+    export = _offloaded(Graph.export, _long)
+    ingest = _offloaded(Graph.ingest, _writes)
+    install_baseline = _offloaded(Graph.install_baseline, _long)
     lag = _offloaded(Graph.lag)
-    load = _offloaded(Graph.load)
-    merge = _offloaded(Graph.merge)
-    mutate = _offloaded(Graph.mutate)
-    optimize = _offloaded(Graph.optimize)
+    load = _offloaded(Graph.load, _long)
+    merge = _offloaded(Graph.merge, _writes)
+    mutate = _offloaded(Graph.mutate, _writes)
+    optimize = _offloaded(Graph.optimize, _long)
     plan_optimize = _offloaded(Graph.plan_optimize)
     plan_schema = _offloaded(Graph.plan_schema)
-    poll_changes = _offloaded(Graph.poll_changes)
+    poll_changes = _offloaded(Graph.poll_changes, _long)
     preview_merge = _offloaded(Graph.preview_merge)
-    rebase = _offloaded(Graph.rebase)
+    rebase = _offloaded(Graph.rebase, _writes)
     reconciler = _offloaded(Graph.reconciler)
-    recover = _offloaded(Graph.recover)
+    recover = _offloaded(Graph.recover, _writes)
     recoveries = _offloaded(Graph.recoveries)
-    set_durability = _offloaded(Graph.set_durability)
-    refresh = _offloaded(Graph.refresh)
-    rename_branch = _offloaded(Graph.rename_branch)
-    repair = _offloaded(Graph.repair)
-    revert = _offloaded(Graph.revert)
+    set_durability = _offloaded(Graph.set_durability, _writes)
+    refresh = _offloaded(Graph.refresh, _writes)
+    rename_branch = _offloaded(Graph.rename_branch, _writes)
+    repair = _offloaded(Graph.repair, _long)
+    revert = _offloaded(Graph.revert, _writes)
     schema = _offloaded(Graph.schema)
     snapshot = _offloaded(Graph.snapshot)
     stats = _offloaded(Graph.stats)
     tags = _offloaded(Graph.tags)
-    verify = _offloaded(Graph.verify)
-    write_algorithm = _offloaded(Graph.write_algorithm)
+    verify = _offloaded(Graph.verify, _long)
+    write_algorithm = _offloaded(Graph.write_algorithm, _long)
 
 
 def _leave(made: Any, error: BaseException) -> None:
@@ -306,7 +312,7 @@ def _leave(made: Any, error: BaseException) -> None:
 
 def _opening(make: Callable[P, Graph]) -> Callable[P, Coroutine[Any, Any, AsyncGraph]]:
     async def call(*args: P.args, **kwargs: P.kwargs) -> AsyncGraph:
-        return AsyncGraph(await _run(lambda: make(*args, **kwargs)))
+        return AsyncGraph(await _run(lambda: make(*args, **kwargs), pool=_writes))
 
     call.__doc__ = make.__doc__
     return call

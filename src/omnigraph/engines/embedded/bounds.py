@@ -16,13 +16,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TypeVar
 
 from omnigraph import headroom, progress
 from omnigraph.engines.base import Cancellation, Limits
 from omnigraph.errors import CancelledError, LimitExceededError
+from omnigraph.threadpools import ThreadPool
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ _LOOK_SECONDS = 0.1
 
 _WORKERS = "omnigraph-query"
 
-_workers = ThreadPoolExecutor(max_workers=4, thread_name_prefix=_WORKERS)
+_workers = ThreadPool(_WORKERS, threads=4)
 
 
 class Bounds:
