@@ -65,8 +65,13 @@ text, and Lance's records of transactions and forks. It cannot know of these:
 - a version of a table that is missing as a whole and that no head or tag needs: it looks like one
   that cleanup removed.
 
-Not played: read errors of a real medium (a file that cannot be read is a directory in its place),
-and slow disks other than by delays in the fault sweep.
+Read errors are real ones where the tests run as root and have loop devices: a file lies on a small
+file system whose image ends before the blocks of the file, so that each read of it fails with EIO.
+The error and `fsck` name the file (a data file of Lance, if its first or last bytes cannot be
+read), and the same process continues to answer what does not need it.
+
+Not played: a medium on which only some blocks of a file cannot be read, and slow disks other than
+by delays in the fault sweep.
 """
 
 
@@ -137,7 +142,7 @@ def _sections(figures: Figures) -> Iterator[str]:
     yield (
         "The same steps, met by every fault: transient, permission, not found, precondition, disk "
         "full, torn write, slow, and done with its answer lost. Only errors of ours may come out; "
-        "who was told that it is done finds it done, who was told that it failed finds nothing."
+        "an operation that succeeded is there, and one that failed for certain left nothing."
     )
     yield f"{faults['faults met']} faults met. What the operations answered:"
     yield _table(
@@ -183,6 +188,15 @@ def _sections(figures: Figures) -> Iterator[str]:
             "has carried them out; and listings that show an older state."
         )
         yield _table(("server", "cases"), list(figures["network"].items()))
+    soak = figures.get("soak")
+    if soak and soak["seconds"]:
+        yield "## Everything at once"
+        yield (
+            f"Writers, readers, maintenance and kills side by side for {soak['seconds']} seconds, "
+            "with memory, open files, threads, disk and locks watched: "
+            f"{soak['activities']} activities, {soak['killed']} processes killed. `make soak` runs "
+            "the same for an hour."
+        )
     yield "## Damaged objects and scarce resources"
     yield _table(("damaged", "tries"), list(figures["damaged objects"].items()))
     yield _table(("scarce", "what came of it"), [_resource(e) for e in figures["resources"]])
@@ -219,6 +233,7 @@ def _power(power: Mapping[str, Any] | None) -> Iterator[str]:
             ("all", power["cuts"]),
             ("at random instants, with one or two writers", power["cuts at random"]),
             ("operations cut at every durable step and after the end", power["operations"]),
+            ("at a durable step of a recovery, or after it", power.get("cuts in recovery", 0)),
             ("acknowledged commits", power["acknowledged commits"]),
             ("unacknowledged states that were gone back on", power["states gone back"]),
             ("kinds of files whose missing sync is noticed", power["missing syncs noticed"]),

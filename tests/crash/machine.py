@@ -99,7 +99,7 @@ class Machine:
             done = subprocess.run(["umount", str(self.place)], capture_output=True, check=False)
             if done.returncode and time.monotonic() > deadline:
                 _run("umount", "-l", str(self.place))
-                raise AssertionError(f"somebody keeps the disk busy: {done.stderr.decode()}")
+                raise AssertionError(f"the disk stays busy: {done.stderr.decode()}")
             if done.returncode:
                 time.sleep(0.02)
 

@@ -198,8 +198,8 @@ class PoweredStage(Stage):
         where = window or "after the acknowledgement"
         assert not ending.signal, f"{self.scene}: cut {where}: ended by {ending.signal}"
         assert not ending.error, f"{self.scene}: cut {where}:\n{ending.error}"
-        told: dict[str, Any] = ending.answer
-        return told
+        found: dict[str, Any] = ending.answer
+        return found
 
     def interrupt(self, window: Window, *, by_cut: bool) -> None:
         """Act, and end at the window: by a power cut, or by a kill that loses nothing."""
@@ -289,12 +289,12 @@ class PowerLoop(KillLoop):
             self.nursery.bury(child)  # it may have met the dead disk and ended by itself
             self.acknowledged[name] |= heard(pipe)
         self.machine.restart()
-        told = self.nursery.run(
+        found = self.nursery.run(
             "check_loop", self.uri, _listed(self.acknowledged), _listed(self.seen),
             self.machine.starts, self.durability,
         ).result()  # fmt: skip
-        self.seen = {name: set(tokens) for name, tokens in told["seen"].items()}
-        self.lost += told["losses"]
+        self.seen = {name: set(tokens) for name, tokens in found["seen"].items()}
+        self.lost += found["losses"]
         if self.durability == "process":
             self.acknowledged = {name: set(tokens) for name, tokens in self.seen.items()}
 

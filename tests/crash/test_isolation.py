@@ -26,6 +26,14 @@ from tests.isolation.history import Outcome, Transaction
 from tests.support.s3 import S3Server
 
 HISTORIES = 120 if FULL else 24
+ON_S3 = max(3, HISTORIES // 12)
+# How many histories a run judges at each place.
+LEAST = {
+    "processes": 3 + HISTORIES + HISTORIES // 4,
+    "threads": HISTORIES // 2,
+    "killed processes": HISTORIES // 2,
+    "S3": ON_S3,
+}
 
 
 def judge_all(nursery: Nursery, folder: Path, seeds: range, kinds: Sequence[str] = KINDS) -> None:
@@ -133,7 +141,7 @@ def s3_nursery(s3_server: S3Server) -> Iterator[Nursery]:
 @pytest.mark.timeout(1800)
 def test_histories_on_s3(s3_nursery: Nursery, s3_root: str, tmp_path: Path) -> None:
     histories = []
-    for seed in range(max(3, HISTORIES // 12)):
+    for seed in range(ON_S3):
         uri = f"{s3_root}/lists-{seed}"
         history, found = judge(s3_nursery, tmp_path / f"h{seed}", seed, uri=uri)
         assert found == [], f"history {seed}: {found}"

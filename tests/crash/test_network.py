@@ -25,6 +25,8 @@ pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.s3, pytest.mark.t
 SERVERS = {"SeaweedFS": "s3_server", "moto": "second_s3_server"}
 SCENES = ["three tables", "branch create", "deed merge"]
 SWEPT = [*SCENES, "first rows", "tag", "branch delete", "deed schema apply", "verb optimize"]
+# What one server is noted for: each operation, two with expired credentials, and stale lists.
+PARTS = len(SWEPT if FULL else SCENES) + 3
 ONCE = [fault for fault in NetworkFault if fault is not NetworkFault.EXPIRED]
 LEASES = {"OMNIGRAPH_LEASE_TTL_MS": "3000"}
 

@@ -127,7 +127,7 @@ def test_19_cuts_at_random(nursery: Nursery, machine: Machine, tmp_path: Path, c
     for number in cuts:
         loop.cut(number)
     acknowledged = sum(map(len, loop.acknowledged.values()))
-    assert acknowledged, "nobody ever got anything done"
+    assert acknowledged, "no commit was ever acknowledged"
     note(
         "power cuts",
         operation="at random",
