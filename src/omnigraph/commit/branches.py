@@ -122,9 +122,9 @@ def replace_branch(root: GraphRoot, name: str, by: Branch, head: str, actor: str
             raise ConflictError(f"The branch {name!r} got commits while it was being rebased.")
         faults.hit("branch.before_replace")
         _forget_old_name(root, branch)
-        root.objects.delete(branch_path(by.name))
         # Before the name changes, so that a branch without a name always has a deletion record.
-        _bury_quietly(root, branch, actor)
+        _bury(root, branch, actor)
+        root.objects.delete(branch_path(by.name))
         token.check()
         replaced = replace(by, name=name)
         root.objects.put(branch_path(name), replaced.to_bytes())
@@ -219,15 +219,6 @@ def _refuse_children(root: GraphRoot, branch: Branch) -> None:
 def _bury(root: GraphRoot, branch: Branch, actor: str) -> None:
     note = {"name": branch.name, "actor": actor, "deleted_at_us": time.time_ns() // 1000}
     root.objects.put(f"{DELETED}/{branch.id}.json", encode_object(note))
-
-
-def _bury_quietly(root: GraphRoot, branch: Branch, actor: str) -> None:
-    """Without the deletion record, the files of the branch are reclaimed later. The record of a
-    branch that still has its name has no effect."""
-    try:
-        _bury(root, branch, actor)
-    except StorageError as error:
-        log.warning("the branch %s could not be marked as deleted: %s", branch.id, error)
 
 
 def _begin(root: GraphRoot, name: str, line: BranchLog, sequence: int, actor: str) -> Branch:
