@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.arguments import checked, microseconds
 from omnigraph.exhaustion import reports_exhaustion
@@ -29,7 +28,9 @@ from omnigraph.model.result import Result
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.write import WriteResult
 from omnigraph.operations import lifecycle
+from omnigraph.operations import requests as r
 from omnigraph.operations.context import Context
+from omnigraph.operations.verbs import run as run_verb
 
 if TYPE_CHECKING:  # what only some calls need is loaded by those calls
     from omnigraph.builder import ReadDraft, WriteDraft
@@ -58,6 +59,8 @@ if TYPE_CHECKING:  # what only some calls need is loaded by those calls
     from omnigraph.operations.repair import Repair
     from omnigraph.operations.stats import Stats
     from omnigraph.operations.verification import Verification
+
+R = TypeVar("R")
 
 
 @reports_exhaustion
@@ -123,15 +126,15 @@ class Graph:
     def set_durability(self, durability: str) -> None:
         """Store the default durability in the graph, for later opens. This handle does not
         change."""
-        lifecycle.set_durability(self._context, durability)
+        self._run(r.SetDurability(durability))
 
     def refresh(self) -> None:
         """Complete interrupted writes on this branch that can be rolled forward."""
-        lifecycle.refresh(self._context, self.branch_name)
+        self._run(r.Refresh(self.branch_name))
 
     def recover(self) -> None:
         """Complete or roll back interrupted writes on all branches, as opening does."""
-        lifecycle.recover(self._context)
+        self._run(r.Recover())
 
     def query(
         self,
@@ -149,12 +152,9 @@ class Graph:
     ) -> Result:
         """Run a read query on the head of the branch or on an older state, in this process or, with
         the engine `spark`, on Spark."""
-        from omnigraph.operations import query as asking
-
-        question = asking.Question(str(text), name, params or {})
         target = self._target(commit, version, at, tag)
-        return asking.query(
-            self._context, question, target, engine=engine, options=options, spark=spark
+        return self._run(
+            r.Query(str(text), name, params or {}, None, target, engine, options, spark)
         )
 
     def prepare(self, text: str | ReadDraft, name: str | None = None) -> PreparedQuery:
@@ -172,16 +172,13 @@ class Graph:
             QueryError: The text does not compile against the schema.
             InvalidArgumentError: The query changes the graph.
         """
-        from omnigraph.operations import explain as explaining
-        from omnigraph.operations import query as asking
         from omnigraph.operations.preparedquery import KeptPlan, PreparedQuery
 
-        question = asking.Question(str(text), name, kept=KeptPlan())
-        target = self._target()
-        explaining.explain(self._context, question, target)
+        kept, target = KeptPlan(), self._target()
+        self._run(r.Explain(str(text), name, target=target, kept=kept))
         return PreparedQuery(
-            lambda params, options: asking.query(
-                self._context, replace(question, params=params), target, options=options
+            lambda params, options: self._run(
+                r.Query(str(text), name, params, target=target, options=options, kept=kept)
             )
         )
 
@@ -202,19 +199,9 @@ class Graph:
     ) -> Explanation:
         """The plan of a read query; with `run`, also execute it and show rows and time of each
         step."""
-        from omnigraph.operations import explain as explaining
-        from omnigraph.operations import query as asking
-
-        question = asking.Question(str(text), name, params or {})
         target = self._target(commit, version, at, tag)
-        return explaining.explain(
-            self._context,
-            question,
-            target,
-            run=run,
-            engine=engine,
-            options=options,
-            spark=spark,
+        return self._run(
+            r.Explain(str(text), name, params or {}, None, target, run, engine, options, spark)
         )
 
     def mutate(
@@ -230,17 +217,11 @@ class Graph:
     ) -> WriteResult:
         """Run a mutation as one commit. `if_commit`: fail unless the head of the branch is this
         commit."""
-        from omnigraph.operations import mutate as changing
-
-        return changing.mutate(
+        return run_verb(
             self._context.with_durability(durability),
-            str(text),
-            name,
-            params,
-            branch=self.branch_name,
-            message=message,
-            if_commit=if_commit,
-            idempotency_key=idempotency_key,
+            r.Mutate(
+                str(text), name, params, self.branch_name, message, if_commit, idempotency_key
+            ),
         )
 
     def ingest(
@@ -262,10 +243,7 @@ class Graph:
         Arrow table, a pandas or polars frame, dicts. `mode` is append, merge or overwrite.
         `edge_key` lists the properties that identify edges without an id, such as `("src", "dst")`.
         """
-        from omnigraph.operations import ingest as ingesting
-
-        return ingesting.ingest(
-            self._context.with_durability(durability),
+        request = r.Ingest(
             data,
             mode,
             type=type,
@@ -276,6 +254,7 @@ class Graph:
             if_commit=if_commit,
             idempotency_key=idempotency_key,
         )
+        return run_verb(self._context.with_durability(durability), request)
 
     def load(
         self,
@@ -321,14 +300,8 @@ class Graph:
             spark=spark,
             progress=progress,
         )
-        return loading.load(
-            self._context.with_durability(durability),
-            source,
-            type=type,
-            mapping=mapping,
-            format=format,
-            options=options,
-        )
+        request = r.Load(source, type, mapping, format, options)
+        return run_verb(self._context.with_durability(durability), request)
 
     def embed(
         self,
@@ -360,7 +333,7 @@ class Graph:
             spark=spark,
             progress=progress,
         )
-        return embedding.embed(self._context, options)
+        return self._run(r.Embed(options))
 
     def count_embed(
         self,
@@ -376,7 +349,7 @@ class Graph:
         options = embedding.EmbedOptions(
             tuple(types), tuple(select), everything, clean, self.branch_name
         )
-        return embedding.count_due(self._context, options)
+        return self._run(r.CountEmbed(options))
 
     def export(
         self,
@@ -398,7 +371,7 @@ class Graph:
 
         options = exporting.ExportOptions(format, tuple(types), engine, overwrite, spark, progress)
         target = self._target(commit, version, at, tag)
-        return exporting.export(self._context, str(place), target, options)
+        return self._run(r.Export(str(place), target, options))
 
     def algorithm(
         self,
@@ -412,10 +385,7 @@ class Graph:
     ) -> Any:
         """Run a graph algorithm on Spark: degree, components, pagerank, labels, triangles, paths,
         core. Returns a Spark DataFrame with `type`, `id` and the results."""
-        from omnigraph.operations import algorithm as algorithms
-
-        target = self._target(commit, version, at, tag)
-        return algorithms.run(self._context, name, target, options or algorithms.DEFAULTS)
+        return self._run(r.RunAlgorithm(name, self._target(commit, version, at, tag), options))
 
     def write_algorithm(
         self,
@@ -426,18 +396,11 @@ class Graph:
         message: str = "",
     ) -> LoadResult:
         """Run a graph algorithm and store its result as a property, in one commit."""
-        from omnigraph.operations import algorithm as algorithms
-
-        chosen = options or algorithms.DEFAULTS
-        return algorithms.write_back(
-            self._context, name, property, self.branch_name, chosen, message
-        )
+        return self._run(r.WriteAlgorithm(name, property, self.branch_name, options, message))
 
     def copy(self, place: str | Path) -> Copied:
         """Copy the whole graph to an empty address, with branches, tags and history."""
-        from omnigraph.operations.copy import copy_graph
-
-        return copy_graph(self._context, str(place))
+        return self._run(r.CopyGraph(str(place)))
 
     def export_lines(
         self,
@@ -449,10 +412,7 @@ class Graph:
         tag: str | None = None,
     ) -> Iterator[bytes]:
         """An export as JSONL, in chunks of bytes."""
-        from omnigraph.operations import export as exporting
-
-        target = self._target(commit, version, at, tag)
-        return exporting.lines(self._context, target, tuple(types))
+        return self._run(r.ExportLines(self._target(commit, version, at, tag), tuple(types)))
 
     def snapshot(
         self,
@@ -463,28 +423,17 @@ class Graph:
         tag: str | None = None,
     ) -> Snapshot:
         """The snapshot that a query would read."""
-        from omnigraph.operations import inspection
-
-        return inspection.snapshot(self._context, self._target(commit, version, at, tag))
+        return self._run(r.PinSnapshot(self._target(commit, version, at, tag)))
 
     def schema(self) -> SchemaText:
         """The schema of the branch as `.pg` text; a notebook displays it as tables."""
-        from omnigraph.model.schematext import SchemaText
-        from omnigraph.operations import inspection
-
-        target = self._target()
-        source = inspection.schema_source(self._context, target)
-        return SchemaText(source, inspection.snapshot(self._context, target).catalog)
+        return self._run(r.ReadSchema(self._target()))
 
     def plan_schema(
         self, source: str, *, allow_data_loss: bool = False, file: str | None = None
     ) -> SchemaPlan:
         """The steps of applying this schema. Changes nothing."""
-        from omnigraph.operations import migrate
-
-        return migrate.plan_schema(
-            self._context, source, self.branch_name, allow_data_loss=allow_data_loss, file=file
-        )
+        return self._run(r.PlanSchema(source, self.branch_name, allow_data_loss, file))
 
     def apply_schema(
         self,
@@ -498,42 +447,25 @@ class Graph:
     ) -> SchemaChange:
         """Apply a schema to the branch and its data, in one commit. `engine` selects where rows are
         written; by default on Spark if there are millions."""
-        from omnigraph.operations import migrate
-
-        return migrate.apply_schema(
-            self._context,
-            source,
-            self.branch_name,
-            allow_data_loss=allow_data_loss,
-            message=message,
-            file=file,
-            engine=engine,
-            spark=spark,
+        return self._run(
+            r.ApplySchema(source, self.branch_name, allow_data_loss, message, file, engine, spark)
         )
 
     def commits(self, filter: inspection.CommitFilter | None = None) -> Iterator[Commit]:
         """The commits of the branch, newest first."""
-        from omnigraph.operations import inspection
-
-        return inspection.commits(self._context, self.branch_name, filter)
+        return self._run(r.ListCommits(self.branch_name, filter))
 
     def commit(self, prefix: str) -> Commit:
         """One commit, by its id or a unique prefix of it."""
-        from omnigraph.operations import inspection
-
-        return inspection.commit(self._context, prefix, self.branch_name)
+        return self._run(r.FindCommit(prefix, self.branch_name))
 
     def commit_graph(self, limit: int = 50) -> CommitGraph:
         """The graph of the newest commits of all branches; a notebook displays it as a picture."""
-        from omnigraph.operations import inspection
-
-        return inspection.commit_graph(self._context, limit)
+        return self._run(r.ReadCommitGraph(limit))
 
     def branches(self) -> list[BranchInfo]:
         """Every branch with its head, and the commits it is ahead of and behind its parent."""
-        from omnigraph.operations import branch as branching
-
-        return branching.all_branches(self._context)
+        return self._run(r.ListBranches())
 
     @contextmanager
     def branch(
@@ -547,7 +479,7 @@ class Graph:
         from omnigraph.operations.tempbranch import scratch
 
         start = self._target()
-        with scratch(self._context, name, start, merges=merge, message=message) as made:
+        with scratch(self._run, name, start, merges=merge, message=message) as made:
             yield self.on(made)
 
     def create_branch(
@@ -560,20 +492,14 @@ class Graph:
         tag: str | None = None,
     ) -> Graph:
         """Create a branch at the head, or at an older state; returns the graph on it."""
-        from omnigraph.operations import branch as branching
-
-        branching.create_branch(self._context, name, self._target(commit, version, at, tag))
+        self._run(r.CreateBranch(name, self._target(commit, version, at, tag)))
         return self.on(name)
 
     def delete_branch(self, name: str, *, with_children: bool = False) -> None:
-        from omnigraph.operations import branch as branching
-
-        branching.delete_branch(self._context, name, with_children=with_children)
+        self._run(r.DeleteBranch(name, with_children))
 
     def rename_branch(self, old: str, new: str) -> None:
-        from omnigraph.operations import branch as branching
-
-        branching.rename_branch(self._context, old, new)
+        self._run(r.RenameBranch(old, new))
 
     def merge(
         self,
@@ -607,7 +533,7 @@ class Graph:
             engine,
             spark,
         )
-        return merging.merge(self._context, source, self.branch_name, options)
+        return self._run(r.Merge(source, self.branch_name, options))
 
     def preview_merge(
         self,
@@ -626,7 +552,7 @@ class Graph:
         options = merging.options(
             strategy, strategies or {}, granularity, resolutions, engine=engine, spark=spark
         )
-        return merging.preview_merge(self._context, source, self.branch_name, options)
+        return self._run(r.PreviewMerge(source, self.branch_name, options))
 
     def revert(
         self,
@@ -641,10 +567,9 @@ class Graph:
         """Undo a commit of this branch with a new commit; None if there is nothing to undo.
         Conflicts with later commits are resolved as in `merge`."""
         from omnigraph.operations import merge as merging
-        from omnigraph.operations import revert as reverting
 
         options = merging.options(strategy, strategies, granularity, resolutions, message)
-        return reverting.revert(self._context, commit, self.branch_name, options).commit
+        return self._run(r.Revert(commit, self.branch_name, options)).commit
 
     def cherry_pick(
         self,
@@ -659,10 +584,9 @@ class Graph:
         """Apply the changes of a commit of another branch; None if the branch has them already.
         Conflicts are resolved as in `merge`."""
         from omnigraph.operations import merge as merging
-        from omnigraph.operations import revert as reverting
 
         options = merging.options(strategy, strategies, granularity, resolutions, message)
-        return reverting.cherry_pick(self._context, commit, self.branch_name, options).commit
+        return self._run(r.CherryPick(commit, self.branch_name, options)).commit
 
     def rebase(
         self,
@@ -676,10 +600,9 @@ class Graph:
         """Repeat the commits of this branch on top of another branch; returns the new commits.
         Conflicts are resolved as in `merge`; `theirs` are the repeated commits."""
         from omnigraph.operations import merge as merging
-        from omnigraph.operations import rebase as rebasing
 
         options = merging.options(strategy, strategies, granularity, resolutions)
-        return rebasing.rebase(self._context, self.branch_name, onto, options).commits
+        return self._run(r.Rebase(self.branch_name, onto, options)).commits
 
     def diff(
         self,
@@ -692,19 +615,11 @@ class Graph:
     ) -> Iterator[Change]:
         """The differences between two states, entity by entity. A state is a branch,
         branch@version, a tag or a commit. With the engine `spark`, tables are compared there."""
-        from omnigraph.operations import diff as differing
-
-        old, new = (
-            state if isinstance(state, Target) else differing.state_named(self._context, state)
-            for state in (before, after)
-        )
-        return differing.diff(self._context, old, new, filter, engine=engine, spark=spark)
+        return self._run(r.Diff(before, after, filter, engine, spark))
 
     def commit_changes(self, commit: str, filter: ChangeFilter = EVERYTHING) -> Iterator[Change]:
         """The changes of a commit, compared with its first parent."""
-        from omnigraph.operations import changes
-
-        return changes.all_changes_in(self._context, commit, self.branch_name, filter)
+        return self._run(r.ReadCommitChanges(commit, self.branch_name, filter))
 
     def commit_changes_page(
         self,
@@ -715,10 +630,8 @@ class Graph:
         limit: int = 1000,
     ) -> FeedPage:
         """One page of the changes of a commit."""
-        from omnigraph.operations import changes
-
-        return changes.changes_in(
-            self._context, commit, self.branch_name, filter, page_token=page_token, limit=limit
+        return self._run(
+            r.ReadCommitChangesPage(commit, self.branch_name, filter, page_token, limit)
         )
 
     def poll_changes(
@@ -732,80 +645,50 @@ class Graph:
     ) -> FeedPage:
         """One page of the change feed, starting at `now`, `beginning`, `after:<commit>`, a cursor
         or a page token."""
-        from omnigraph.operations import changes
-
-        return changes.poll(
-            self._context,
-            self.branch_name,
-            filter,
-            start=start,
-            cursor=cursor,
-            page_token=page_token,
-            limit=limit,
-        )
+        return self._run(r.PollChanges(self.branch_name, filter, start, cursor, page_token, limit))
 
     def changes(
         self, filter: ChangeFilter = EVERYTHING, *, start: str = "now", cursor: str | None = None
     ) -> Iterator[tuple[Block, str]]:
         """The change feed up to the head, commit by commit, each with the cursor after it."""
-        from omnigraph.operations import changes
-
-        return changes.follow(self._context, self.branch_name, filter, start=start, cursor=cursor)
+        return self._run(r.FollowChanges(self.branch_name, filter, start, cursor))
 
     def baseline(self, filter: ChangeFilter = EVERYTHING) -> Iterator[dict[str, Any]]:
         """The newest state as records; the last record contains the cursor to continue from."""
-        from omnigraph.operations import baseline
-
-        return baseline.stream_baseline(self._context, self.branch_name, filter)
+        return self._run(r.StreamBaseline(self.branch_name, filter))
 
     def install_baseline(self, path: str | Path, filter: ChangeFilter = EVERYTHING) -> Baseline:
         """Write the newest state to a file durably; returns its cursor."""
-        from omnigraph.operations import baseline
-
-        return baseline.install(self._context, Path(path), self.branch_name, filter)
+        return self._run(r.InstallBaseline(Path(path), self.branch_name, filter))
 
     def tags(self) -> list[Tag]:
-        from omnigraph.operations import branch as branching
-
-        return branching.all_tags(self._context)
+        return self._run(r.ListTags())
 
     def create_tag(self, name: str, *, commit: str | None = None, message: str = "") -> Tag:
         """Tag the head of the branch, or an older commit, so that it stays readable."""
-        from omnigraph.operations import branch as branching
-
-        return branching.create_tag(self._context, name, self._target(commit), message)
+        return self._run(r.CreateTag(name, self._target(commit), message))
 
     def delete_tag(self, name: str) -> None:
-        from omnigraph.operations import branch as branching
-
-        branching.delete_tag(self._context, name)
+        self._run(r.DeleteTag(name))
 
     def recoveries(self) -> inspection.Recoveries:
         """Pending and finished recoveries."""
-        from omnigraph.operations import inspection
-
-        return inspection.recoveries(self._context)
+        return self._run(r.ListRecoveries())
 
     def stats(self, *, disk: bool = False) -> Stats:
         """Statistics of the branch: rows, disk usage, index coverage."""
-        from omnigraph.operations import stats as counting
-
-        return counting.stats(self._context, self.branch_name, disk=disk)
+        return self._run(r.ReadStats(self.branch_name, disk))
 
     def verify(self, *, quick: bool = False) -> Verification:
         """Check the consistency of manifests, tables, indexes and constraints. Changes nothing."""
-        from omnigraph.operations import verify as verifying
-
-        return verifying.verify(self._context, quick=quick)
+        return self._run(r.Verify(quick))
 
     def plan_optimize(
         self, *, types: Collection[str] | None = None, compact: bool = True
     ) -> Upkeep:
         """The work that `optimize` (without `compact`: `ensure_indices`) would do. Changes
         nothing."""
-        from omnigraph.operations import maintain
-
-        return maintain.plan_optimize(self._context, self.branch_name, types=types, compact=compact)
+        return self._run(r.PlanOptimize(self.branch_name, types, compact))
 
     def optimize(
         self,
@@ -817,13 +700,7 @@ class Graph:
     ) -> Upkeep:
         """Compact files, update and build indexes, and store the adjacency lists of large edge
         types. With the engine `spark`, executors write the files."""
-        from omnigraph.engines.runners import spread_by
-        from omnigraph.operations import maintain
-
-        spread = spread_by(self._context.root, engine, spark)
-        return maintain.optimize(
-            self._context, self.branch_name, types=types, report=report, spread=spread
-        )
+        return self._run(r.Optimize(self.branch_name, types, report, engine, spark))
 
     def ensure_indices(
         self,
@@ -834,37 +711,21 @@ class Graph:
         spark: SparkSettings | None = None,
     ) -> Upkeep:
         """Build every declared index that is missing; with the engine `spark`, on executors."""
-        from omnigraph.engines.runners import spread_by
-        from omnigraph.operations import maintain
-
-        spread = spread_by(self._context.root, engine, spark)
-        return maintain.ensure_indices(
-            self._context, self.branch_name, types=types, report=report, spread=spread
-        )
+        return self._run(r.EnsureIndices(self.branch_name, types, report, engine, spark))
 
     def lag(self) -> Lag:
         """The unindexed rows and small files of the branch."""
-        from omnigraph.operations import reconcile
-
-        return reconcile.lag_of(self._context, self.branch_name)
+        return self._run(r.MeasureLag(self.branch_name))
 
     def reconciler(self, *, bounds: Bounds | None = None, interval_s: float = 30.0) -> Reconciler:
         """A background worker that keeps the branch optimized; use it as a context manager."""
-        from omnigraph.operations import reconcile
-
-        return reconcile.Reconciler(
-            self._context, self.branch_name, bounds=bounds, interval_s=interval_s
-        )
+        return self._run(r.Reconcile(self.branch_name, bounds, interval_s))
 
     def repair(
         self, *, confirm: bool = False, force: bool = False, discard: bool = False
     ) -> Repair:
         """Classify tables that are newer than the manifest; with `confirm`, repair them."""
-        from omnigraph.operations import repair as repairing
-
-        return repairing.repair(
-            self._context, self.branch_name, confirm=confirm, force=force, discard=discard
-        )
+        return self._run(r.RepairDrift(self.branch_name, confirm, force, discard))
 
     def cleanup(
         self,
@@ -876,11 +737,10 @@ class Graph:
     ) -> Cleanup:
         """Remove history that neither rule keeps, on all branches; without `confirm`, a preview."""
         from omnigraph.commit.retention import Policy
-        from omnigraph.operations import cleanup as cleaning
 
         older_than_s = None if older_than is None else older_than.total_seconds()
         policy = Policy(keep, older_than_s, grace.total_seconds())
-        return cleaning.cleanup(self._context, policy, confirm=confirm)
+        return self._run(r.CleanUp(policy, confirm))
 
     def blob_stat(
         self,
@@ -897,7 +757,7 @@ class Graph:
         from omnigraph.operations import blob as blobs
 
         selector = blobs.BlobSelector(type_name, id, property)
-        return blobs.stat_blob(self._context, selector, self._target(commit, version, at, tag))
+        return self._run(r.StatBlob(selector, self._target(commit, version, at, tag)))
 
     def blob(
         self,
@@ -917,7 +777,10 @@ class Graph:
 
         selector = blobs.BlobSelector(type_name, id, property)
         target = self._target(commit, version, at, tag)
-        return blobs.read_range(self._context, selector, target, offset=offset, length=length)[1]
+        return self._run(r.ReadBlob(selector, target, offset, length))[1]
+
+    def _run(self, request: r.Request[R]) -> R:
+        return run_verb(self._context, request)
 
     def _target(
         self,

@@ -26,9 +26,8 @@ from omnigraph.history.log import BranchLog
 from omnigraph.model.commit import CommitKind, TableUnchanged
 from omnigraph.model.principal import Principal
 from omnigraph.operations.context import Context
-from omnigraph.operations.merge import merge
-from omnigraph.operations.rebase import rebase
-from omnigraph.operations.revert import cherry_pick, revert
+from omnigraph.operations.requests import CherryPick, Merge, Rebase, Revert
+from omnigraph.operations.verbs import run
 from omnigraph.storage.root import GraphRoot
 
 OLD = {"A": {"x": 1}, "B": {"y": 1}, "Link": {"l": 1}}
@@ -102,15 +101,15 @@ SCENES: dict[str, Scene] = {
     "branch delete": Scene(_with_moved_branch, lambda root: delete_branch(root, "f", ACTOR)),
     "branch rename": Scene(_with_moved_branch, lambda root: rename_branch(root, "f", "g", ACTOR)),
     "tag": Scene(_with_old, _tag),
-    "merge of two sides": Scene(_with_two_sides, lambda root: merge(_context(root), "f")),
-    "fast-forward": Scene(_with_moved_branch, lambda root: merge(_context(root), "f")),
+    "merge of two sides": Scene(_with_two_sides, lambda root: run(_context(root), Merge("f"))),
+    "fast-forward": Scene(_with_moved_branch, lambda root: run(_context(root), Merge("f"))),
     "revert": Scene(
-        _with_two_sides, lambda root: revert(_context(root), _newest(root, "main"), "main")
+        _with_two_sides, lambda root: run(_context(root), Revert(_newest(root, "main"), "main"))
     ),
     "cherry-pick": Scene(
-        _with_two_sides, lambda root: cherry_pick(_context(root), _newest(root, "f"), "main")
+        _with_two_sides, lambda root: run(_context(root), CherryPick(_newest(root, "f"), "main"))
     ),
-    "rebase": Scene(_with_two_sides, lambda root: rebase(_context(root), "f")),
+    "rebase": Scene(_with_two_sides, lambda root: run(_context(root), Rebase("f"))),
 }
 
 

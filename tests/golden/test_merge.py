@@ -13,11 +13,10 @@ from tests.support.branchgraphs import content, edge, new_graph, person, put
 from omnigraph.errors import MergeConflictError
 from omnigraph.history.resolve import Target
 from omnigraph.lang import pg
-from omnigraph.operations.branch import create_branch
 from omnigraph.operations.context import Context
 from omnigraph.operations.inspection import schema_source
-from omnigraph.operations.merge import merge, preview_merge
-from omnigraph.operations.migrate import apply_schema
+from omnigraph.operations.requests import ApplySchema, CreateBranch, Merge, PreviewMerge
+from omnigraph.operations.verbs import run
 
 TABLE = Path(__file__).parent / "merge" / "truth_table.txt"
 SCHEMA = """
@@ -63,7 +62,7 @@ class Operation:
 
 def _change_schema(old: str, new: str) -> Callable[[Context, str, int], object]:
     def change(context: Context, branch: str, side: int) -> object:
-        return apply_schema(context, SCHEMA.replace(old, new), branch)
+        return run(context, ApplySchema(SCHEMA.replace(old, new), branch))
 
     return change
 
@@ -159,22 +158,22 @@ def test_the_table_is_complete() -> None:
 def test_cell(context: Context, ours: str, theirs: str, code: str) -> None:
     left, right = f"ours {ours} {theirs}", f"theirs {ours} {theirs}"
     for branch, name, side in ((left, ours, 1), (right, theirs, 2)):
-        create_branch(context, branch)
+        run(context, CreateBranch(branch))
         OPERATIONS[name].do(context, branch, side)
     before = content(context, left)
-    preview = preview_merge(context, right, left)
+    preview = run(context, PreviewMerge(right, left))
     assert content(context, left) == before
     if code in CODES:
         assert [str(conflict.kind) for conflict in preview.conflicts] == [CODES[code]]
         with pytest.raises(MergeConflictError) as caught:
-            merge(context, right, left)
+            run(context, Merge(right, left))
         assert [found["kind"] for found in caught.value.conflicts] == [CODES[code]]
         assert content(context, left) == before
         return
     assert preview.conflicts == ()
-    result = merge(context, right, left)
+    result = run(context, Merge(right, left))
     assert (result.outcome, preview.outcome) == (OUTCOMES[code], OUTCOMES[code])
     assert content(context, left) == expected(ours, theirs)
-    assert merge(context, right, left).outcome == "already_up_to_date"
+    assert run(context, Merge(right, left)).outcome == "already_up_to_date"
     schema = pg.compile_schema(schema_source(context, Target(left)))
     assert (schema.node("Pet") is not None) == ("type" in (ours, theirs))

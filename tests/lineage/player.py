@@ -23,14 +23,21 @@ from omnigraph.commit.retention import Policy
 from omnigraph.errors import HistoryReclaimedError, InvalidArgumentError, MergeConflictError
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.model.conflict import MergeConflict
-from omnigraph.operations import branch as branching
-from omnigraph.operations.cleanup import cleanup
 from omnigraph.operations.context import Context
 from omnigraph.operations.lifecycle import init_graph, open_graph
-from omnigraph.operations.merge import MergePreview, merge, options, preview_merge
-from omnigraph.operations.migrate import apply_schema
-from omnigraph.operations.rebase import rebase
-from omnigraph.operations.revert import cherry_pick, revert
+from omnigraph.operations.merge import MergePreview, options
+from omnigraph.operations.requests import (
+    ApplySchema,
+    CherryPick,
+    CleanUp,
+    CreateBranch,
+    DeleteBranch,
+    Merge,
+    PreviewMerge,
+    Rebase,
+    Revert,
+)
+from omnigraph.operations.verbs import run
 
 TYPES = ("A", "B")
 DEFAULT = 7
@@ -136,7 +143,7 @@ class Universe:
 
     def _apply(self, name: str, state: State) -> None:
         before = self.world.head(name).state
-        apply_schema(self.context, schema(state.properties), name, allow_data_loss=True)
+        run(self.context, ApplySchema(schema(state.properties), name, allow_data_loss=True))
         if len(state.properties) < len(before.properties):  # what is dropped is erased at once
             self.world.cleaned = len(self.world.commits)
         self._commit(name, state, schema_=True)
@@ -154,7 +161,7 @@ class Universe:
     def _create(self, start: str) -> str:
         self._names += 1
         name = f"b{self._names}"
-        branching.create_branch(self.context, name, Target(start))
+        run(self.context, CreateBranch(name, Target(start)))
         self.world.branches[name] = self.world.branches[start]
         return name
 
@@ -168,12 +175,12 @@ class Universe:
         name = self._other(branch, MAIN)
         if name == MAIN:
             return "nothing"
-        branching.delete_branch(self.context, name, with_children=True)
+        run(self.context, DeleteBranch(name, with_children=True))
         del self.world.branches[name]
         return None
 
     def _cleanup(self, _: int) -> None:
-        cleanup(self.context, _EVERYTHING, confirm=True)
+        run(self.context, CleanUp(_EVERYTHING, confirm=True))
         self.world.cleaned = len(self.world.commits) - 1
 
     # Merges
@@ -191,7 +198,7 @@ class Universe:
         before = self._create(second)
         outcome = self._merge_branches(first, second, strategy)
         back = self._merge_branches(before, first, strategy)
-        branching.delete_branch(self.context, before, with_children=True)
+        run(self.context, DeleteBranch(before, with_children=True))
         del self.world.branches[before]
         return f"{outcome}, {back}"
 
@@ -200,9 +207,9 @@ class Universe:
             return "nothing"
         outcome, want = self.world.merge(source, into, strategy)
         how = options(strategy)
-        preview = preview_merge(self.context, source, into, how)
+        preview = run(self.context, PreviewMerge(source, into, how))
         self._compare_preview(preview, outcome, want, f"{source} into {into}")
-        done = _attempt(lambda: merge(self.context, source, into, how), MergeConflictError)
+        done = _attempt(lambda: run(self.context, Merge(source, into, how)), MergeConflictError)
         refused = isinstance(done, MergeConflictError)
         assert refused == want.is_refused, f"{source} into {into}: {done}, {want.clashes}"
         if isinstance(done, MergeConflictError):
@@ -233,13 +240,13 @@ class Universe:
         if name == MAIN:
             return "nothing"
         if self.world.branches[other] in self.world.head(name).ancestors:
-            assert not rebase(self.context, name, other).moved
+            assert not run(self.context, Rebase(name, other)).moved
             return "nothing"
         own = self.world.own(name, other)
         wanted = [self.world.rebase(name, other)]
         if len(own) > 1 and own[0].parents[0] <= self.world.cleaned:
             wanted.append(self.world.rebase_at_once(name, other))
-        done = _attempt(lambda: rebase(self.context, name, other), MergeConflictError)
+        done = _attempt(lambda: run(self.context, Rebase(name, other)), MergeConflictError)
         if isinstance(done, MergeConflictError):
             assert None in wanted, f"rebase of {name} onto {other}: {done}"
             self._compare(name)
@@ -272,7 +279,7 @@ class Universe:
         schema_ = commit.state.properties != parent.state.properties
 
         def act() -> Any:
-            return revert(self.context, self.ids[commit.number], name).commit
+            return run(self.context, Revert(self.ids[commit.number], name)).commit
 
         if schema_:
             return _refuses(act, InvalidArgumentError)
@@ -285,7 +292,7 @@ class Universe:
             return "nothing"
 
         def act() -> Any:
-            return cherry_pick(self.context, self.ids[commit.number], name).commit
+            return run(self.context, CherryPick(self.ids[commit.number], name)).commit
 
         return self._apply_change(name, commit.parents[0], commit.number, act)
 
@@ -337,7 +344,7 @@ class Universe:
             self._compare(name)
         for source, into in permutations(self.world.branches, 2):
             outcome, want = self.world.merge(source, into)
-            preview = preview_merge(self.context, source, into)
+            preview = run(self.context, PreviewMerge(source, into))
             self._compare_preview(preview, outcome, want, f"{source} into {into}")
 
 

@@ -21,11 +21,18 @@ from tests.support.rowmerge import alike, combine_rows
 from omnigraph.errors import MergeConflictError
 from omnigraph.history.resolve import Target
 from omnigraph.model.change import ChangeOp
-from omnigraph.operations.branch import create_branch
 from omnigraph.operations.context import Context
-from omnigraph.operations.diff import diff
-from omnigraph.operations.merge import Outcome, merge, preview_merge
-from omnigraph.operations.revert import cherry_pick, revert
+from omnigraph.operations.merge import Outcome
+from omnigraph.operations.requests import (
+    CherryPick,
+    CreateBranch,
+    Diff,
+    ListCommits,
+    Merge,
+    PreviewMerge,
+    Revert,
+)
+from omnigraph.operations.verbs import run
 
 State = dict[str, dict[str, dict[str, Any]]]
 PEOPLE = ("anna", "bob", "cy")
@@ -187,7 +194,7 @@ def combine(base: State, ours: State, theirs: State) -> tuple[State, bool]:
 def patched(context: Context, before: str, after: str) -> State:
     """The diff between two branches, applied to the first of them."""
     state = {**start(), **content(context, before)}
-    for change in diff(context, Target(before), Target(after)):
+    for change in run(context, Diff(Target(before), Target(after))):
         table = state[change.type_name]
         if change.op is not ChangeOp.INSERT:
             image = _ordered(_given(dict(change.before or {})))
@@ -210,10 +217,10 @@ LONG = settings(PROFILE, max_examples=150)
 def check_merge(context: Context, base: list[Any], left: list[Any], right: list[Any]) -> None:
     stem = f"b{next(_names)}"
     root, ours, theirs, mirror = (f"{stem}-{part}" for part in ("base", "ours", "theirs", "mirror"))
-    create_branch(context, root)
+    run(context, CreateBranch(root))
     was = play(context, root, begin(), base)
     for branch in (ours, theirs, mirror):
-        create_branch(context, branch, Target(root))
+        run(context, CreateBranch(branch, Target(root)))
     mine = play(context, ours, was, left)
     other = play(context, theirs, was, right)
     play(context, mirror, was, left)
@@ -221,22 +228,22 @@ def check_merge(context: Context, base: list[Any], left: list[Any], right: list[
     assert shown(ordered(patched(context, ours, theirs))) == shown(ordered(other))
     assert shown(ordered(patched(context, theirs, root))) == shown(ordered(was))
     want, clash = combine(was, mine, other)
-    preview = preview_merge(context, theirs, ours)
-    mirrored = preview_merge(context, mirror, theirs)
+    preview = run(context, PreviewMerge(theirs, ours))
+    mirrored = run(context, PreviewMerge(mirror, theirs))
     if preview.outcome is Outcome.MERGED:
         assert bool(preview.conflicts) == bool(mirrored.conflicts) == clash, preview.conflicts
     if preview.conflicts:
         with pytest.raises(MergeConflictError):
-            merge(context, theirs, ours)
+            run(context, Merge(theirs, ours))
         assert seen(context, ours) == shown(ordered(mine))
         return
-    result = merge(context, theirs, ours)
+    result = run(context, Merge(theirs, ours))
     assert seen(context, ours) == shown(ordered(want))
-    assert merge(context, theirs, ours).outcome is Outcome.UP_TO_DATE
-    merge(context, mirror, theirs)
+    assert run(context, Merge(theirs, ours)).outcome is Outcome.UP_TO_DATE
+    run(context, Merge(mirror, theirs))
     assert seen(context, theirs) == shown(ordered(want))
     if result.outcome is Outcome.MERGED:
-        revert(context, result.commit.id, ours)
+        run(context, Revert(result.commit.id, ours))
         assert seen(context, ours) == shown(ordered(mine))
 
 
@@ -259,24 +266,23 @@ def test_merging_at_length(
 @given(base=histories, step=steps)
 def test_reverting_and_picking(context: Context, base: list[Any], step: tuple[Any, ...]) -> None:
     branch = f"b{next(_names)}"
-    create_branch(context, branch)
+    run(context, CreateBranch(branch))
     was = play(context, branch, begin(), base)
     copy_ = f"{branch}-copy"
-    create_branch(context, copy_, Target(branch))
+    run(context, CreateBranch(copy_, Target(branch)))
     now = apply(was, step)
     if not write(context, branch, was, now):
         return
     head = next(iter(_log(context, branch)))
-    picked = cherry_pick(context, head, copy_)
+    picked = run(context, CherryPick(head, copy_))
     assert picked.commit is not None
     assert seen(context, copy_) == shown(ordered(now))
-    assert cherry_pick(context, head, copy_).commit is None
-    undone = revert(context, head, branch)
+    assert run(context, CherryPick(head, copy_)).commit is None
+    undone = run(context, Revert(head, branch))
     assert undone.commit is not None
     assert seen(context, branch) == shown(ordered(was))
 
 
 def _log(context: Context, branch: str) -> Iterator[str]:
-    from omnigraph.operations.inspection import commits
 
-    return (commit.id for commit in commits(context, branch))
+    return (commit.id for commit in run(context, ListCommits(branch)))

@@ -20,10 +20,9 @@ from tests.support.branchgraphs import content, new_graph, put
 from omnigraph.errors import MergeConflictError
 from omnigraph.graph import Graph
 from omnigraph.history.resolve import Target
-from omnigraph.operations.branch import create_branch
 from omnigraph.operations.context import Context
-from omnigraph.operations.merge import merge, preview_merge
-from omnigraph.operations.migrate import apply_schema
+from omnigraph.operations.requests import ApplySchema, CreateBranch, Merge, PreviewMerge
+from omnigraph.operations.verbs import run
 
 SCHEMA = """
 node Person {
@@ -167,22 +166,22 @@ def test_properties_and_rows_from_both_sides(context: Context, left: Any, right:
     states = []
     fresh = [[name for name in added if name in KNOWN] for added, _ in (left, right)]
     for branch, (chosen, history), added in ((ours, left, fresh[0]), (theirs, right, fresh[1])):
-        create_branch(context, branch, Target("main"))
-        apply_schema(context, schema(chosen), branch)
+        run(context, CreateBranch(branch, Target("main")))
+        run(context, ApplySchema(schema(chosen), branch))
         after = play(base, history)
         write(context, branch, added, base, after)
         assert seen(context, branch, added) == shown(after, added)
         states.append(after)
     want, known = combine(base, *states), [*fresh[0], *fresh[1]]
-    preview = preview_merge(context, theirs, ours)
+    preview = run(context, PreviewMerge(theirs, ours))
     assert bool(preview.conflicts) == (want is None), preview.conflicts
     if want is None:
         with pytest.raises(MergeConflictError):
-            merge(context, theirs, ours)
+            run(context, Merge(theirs, ours))
         assert seen(context, ours, fresh[0]) == shown(states[0], fresh[0])
         return
-    merge(context, theirs, ours)
+    run(context, Merge(theirs, ours))
     assert seen(context, ours, known) == shown(want, known)
-    merge(context, ours, theirs)
+    run(context, Merge(ours, theirs))
     assert seen(context, theirs, known) == shown(want, known)
     assert Graph(context, ours).verify(quick=True).is_clean

@@ -22,8 +22,9 @@ from omnigraph.graph import Graph
 from omnigraph.history.entitydiff import diff_versions, type_pairs
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.merges import comparers, mergeplan
-from omnigraph.operations.branch import create_branch
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import CreateBranch
+from omnigraph.operations.verbs import run
 
 
 def person(name: str, **more: Any) -> dict[str, Any]:
@@ -44,7 +45,7 @@ def two_sides(uri: str) -> Context:
     people[7] |= {"score": math.nan, "photo": b"\x00\x01"}
     put(context, {"Person": people, "Company": [{"id": "c", "name": "c"}]})
     put(context, {"Knows": [knows(f"k{n}", f"p{n}", f"p{n + 1}") for n in range(20)]})
-    create_branch(context, "side")
+    run(context, CreateBranch("side"))
     put(context, {"Person": [person("p1", age=99), people[7]]}, removed={"Knows": ["k3"]})
     put(context, {"Person": [person("new", photo=b"abc")]})
     put(context, {"Knows": [knows("k5", "p5", "p6", 2020)]}, "side", {"Person": ["p39"]})

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import omnigraph
 from omnigraph.engines.spark.settings import read_settings
-from omnigraph.operations.load import LoadOptions, load
+from omnigraph.operations.load import LoadOptions
+from omnigraph.operations.requests import Load
+from omnigraph.operations.verbs import run
 
 # Asked on the executors: a join of both tables with groups, a walk from one node, a count.
 QUESTIONS = (
@@ -77,7 +79,7 @@ def main() -> None:
             threading.Thread(target=kill_one, args=(killed,), daemon=True).start()
     graph = omnigraph.open(uri)
     options = LoadOptions(mode="merge", spark=settings, here=how == "here")
-    result = load(graph._context, file, options=options)
+    result = run(graph._context, Load(file, options=options))
     said: dict[str, object] = {
         "commit": result.commit_id,
         "killed": len(killed),

@@ -1,7 +1,8 @@
 """Running a graph algorithm on a snapshot, and keeping its results.
 
-    ranks = run(context, "pagerank", edges=["Knows"])              # a Spark DataFrame
-    run(context, "pagerank", edges=["Knows"], write="rank")        # a property, in one commit
+    options = AlgorithmOptions(edges=("Knows",))
+    run(context, RunAlgorithm("pagerank", HEAD, options))                # a Spark DataFrame
+    run(context, WriteAlgorithm("pagerank", "rank", "main", options))    # a property, in one commit
 
 Guarantees: one snapshot; results name type and id; written back, they are one commit of all types,
 which lands only if the branch still stands where it was read.
@@ -27,7 +28,9 @@ from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.types import Kind
 from omnigraph.operations.context import Context
-from omnigraph.operations.load import LoadOptions, LoadResult, load
+from omnigraph.operations.load import LoadOptions, LoadResult
+from omnigraph.operations.requests import Load, RunAlgorithm, WriteAlgorithm
+from omnigraph.operations.verbs import run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,28 +66,18 @@ class AlgorithmOptions:
 DEFAULTS = AlgorithmOptions()
 
 
-def run(
-    context: Context,
-    name: str,
-    target: Target | None = None,
-    options: AlgorithmOptions = DEFAULTS,
-) -> DataFrame:
+def algorithm(context: Context, request: RunAlgorithm) -> DataFrame:
     """The results as a DataFrame: `type`, `id` and the algorithm's own columns."""
-    return _Run(context, name, resolve(context.root, target), options).results()
+    snapshot = resolve(context.root, request.target)
+    return _Run(context, request.name, snapshot, request.options or DEFAULTS).results()
 
 
-def write_back(
-    context: Context,
-    name: str,
-    property_name: str,
-    branch: str,
-    options: AlgorithmOptions = DEFAULTS,
-    message: str = "",
-) -> LoadResult:
+def write_back(context: Context, request: WriteAlgorithm) -> LoadResult:
     """Keep the first result as a property of every node type that has one of that name."""
-    context.writable()
+    branch = request.branch
     snapshot = resolve(context.root, Target(branch))
-    return _Run(context, name, snapshot, options).write(property_name, branch, message)
+    run = _Run(context, request.name, snapshot, request.options or DEFAULTS)
+    return run.write(request.property_name, branch, request.message)
 
 
 @dataclass
@@ -173,15 +166,17 @@ class _Run:
             )
             rows = self._table(node, None).join(own, "id")
             frames[node.name] = rows.drop(property_name).withColumnRenamed("__value", property_name)
-        return load(
+        return run(
             self.context,
-            frames,
-            options=LoadOptions(
-                mode="merge",
-                branch=branch,
-                message=message or f"{self.name} into {property_name}",
-                if_commit=self.snapshot.commit_id,
-                spark=self.options.spark,
+            Load(
+                frames,
+                options=LoadOptions(
+                    mode="merge",
+                    branch=branch,
+                    message=message or f"{self.name} into {property_name}",
+                    if_commit=self.snapshot.commit_id,
+                    spark=self.options.spark,
+                ),
             ),
         )
 

@@ -19,14 +19,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from omnigraph.history.refs import MAIN
 from omnigraph.merges.resolutions import plain
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN, EdgeType, NodeType
 from omnigraph.model.change import EVERYTHING, ChangeFilter
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.temporal import python_rows
-from omnigraph.operations.changes import Baseline, baseline
+from omnigraph.operations.changes import Baseline
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import CaptureBaseline, InstallBaseline, StreamBaseline
+from omnigraph.operations.verbs import run
 from omnigraph.rows.checks import logical_schema
 from omnigraph.storage.failures import translated
 from omnigraph.storage.inputs import output_address
@@ -36,12 +37,10 @@ from omnigraph.storage.table import open_table
 _BATCH = 4096
 
 
-def stream_baseline(
-    context: Context, branch: str = MAIN, filter: ChangeFilter = EVERYTHING
-) -> Iterator[dict[str, Any]]:
+def stream_baseline(context: Context, request: StreamBaseline) -> Iterator[dict[str, Any]]:
     """Every entity of the branch's newest state, then the cursor that goes on from there."""
-    captured = baseline(context, branch, filter)
-    yield from records(context.root, captured.snapshot, filter)
+    captured = run(context, CaptureBaseline(request.branch, request.filter))
+    yield from records(context.root, captured.snapshot, request.filter)
     yield terminal(captured)
 
 
@@ -68,14 +67,12 @@ def terminal(captured: Baseline) -> dict[str, Any]:
     }
 
 
-def install(
-    context: Context, path: Path, branch: str = MAIN, filter: ChangeFilter = EVERYTHING
-) -> Baseline:
+def install(context: Context, request: InstallBaseline) -> Baseline:
     """Write the state to a file, durably and in one step; only then is the cursor handed out."""
-    target = Path(output_address(str(path)))
-    captured = baseline(context, branch, filter)
+    target = Path(output_address(str(request.path)))
+    captured = run(context, CaptureBaseline(request.branch, request.filter))
     with translated("write", str(target)):
-        _write_durably(target, records(context.root, captured.snapshot, filter))
+        _write_durably(target, records(context.root, captured.snapshot, request.filter))
     return captured
 
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.errors import InvalidArgumentError, NotFoundError, TypeNotFoundError
-from omnigraph.history.resolve import Target, resolve
+from omnigraph.history.resolve import resolve
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.types import Kind
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import ReadBlob, StatBlob
 from omnigraph.storage.blobs import StoredBlob, find_blob, read_blob
 from omnigraph.storage.table import Table, open_table
 
@@ -54,38 +55,31 @@ class BlobStat:
         }
 
 
-def stat_blob(context: Context, selector: BlobSelector, target: Target) -> BlobStat:
+def stat_blob(context: Context, request: StatBlob) -> BlobStat:
     """Size and etag of a blob, or where it lies."""
-    snapshot = resolve(context.root, target)
-    _, blob = _find(context, snapshot, selector)
-    return _stat(snapshot, selector, blob)
+    snapshot = resolve(context.root, request.target)
+    _, blob = _find(context, snapshot, request.selector)
+    return _stat(snapshot, request.selector, blob)
 
 
-def read_range(
-    context: Context,
-    selector: BlobSelector,
-    target: Target,
-    *,
-    offset: int = 0,
-    length: int | None = None,
-) -> tuple[BlobStat, Iterator[bytes]]:
+def read_range(context: Context, request: ReadBlob) -> tuple[BlobStat, Iterator[bytes]]:
     """A blob's bytes, from `offset` and for `length`, as an iterator over pieces."""
-    if offset < 0 or (length is not None and length < 1):
+    if request.offset < 0 or (request.length is not None and request.length < 1):
         raise InvalidArgumentError("An offset is 0 or more, and a length at least 1.")
-    snapshot = resolve(context.root, target)
-    table, blob = _find(context, snapshot, selector)
-    found = _stat(snapshot, selector, blob)
+    snapshot = resolve(context.root, request.target)
+    table, blob = _find(context, snapshot, request.selector)
+    found = _stat(snapshot, request.selector, blob)
     if found.kind == "external":
         raise InvalidArgumentError(
             f"The blob is stored outside the graph, at {found.uri}.",
             hint="Fetch it from there; `blob stat` shows the address.",
         )
-    if offset and offset >= blob.size:
+    if request.offset and request.offset >= blob.size:
         raise InvalidArgumentError(
-            f"The blob has {blob.size} bytes, so there is nothing from {offset} on."
+            f"The blob has {blob.size} bytes, so there is nothing from {request.offset} on."
         )
-    end = blob.size if length is None else min(blob.size, offset + length)
-    return found, read_blob(table, blob, offset, end)
+    end = blob.size if request.length is None else min(blob.size, request.offset + request.length)
+    return found, read_blob(table, blob, request.offset, end)
 
 
 def _find(context: Context, snapshot: Snapshot, selector: BlobSelector) -> tuple[Table, StoredBlob]:

@@ -17,6 +17,15 @@ from omnigraph.history.log import BranchLog, commit_at, line_of
 from omnigraph.history.refs import Branch, Tag, read_branch, read_tag, readable_tags
 from omnigraph.history.resolve import Target, find_commit, resolve
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import (
+    CreateBranch,
+    CreateTag,
+    DeleteBranch,
+    DeleteTag,
+    ListBranches,
+    ListTags,
+    RenameBranch,
+)
 from omnigraph.storage.locks import writer_lock
 from omnigraph.storage.table import check_readable
 
@@ -25,40 +34,42 @@ log = logging.getLogger(__name__)
 HISTORY_LOCK = "history"
 
 
-def create_branch(context: Context, name: str, start: Target | None = None) -> Branch:
-    root = context.writable().root
-    line, sequence = _start(context, start or Target())
+def create_branch(context: Context, request: CreateBranch) -> Branch:
+    root = context.root
+    line, sequence = _start(context, request.start or Target())
     with _kept(context, line, sequence):
-        return branches.create_branch(root, name, line, sequence, context.actor)
+        return branches.create_branch(root, request.name, line, sequence, context.actor)
 
 
-def delete_branch(context: Context, name: str, *, with_children: bool = False) -> Branch:
+def delete_branch(context: Context, request: DeleteBranch) -> Branch:
     return branches.delete_branch(
-        context.writable().root, name, context.actor, with_children=with_children
+        context.root, request.name, context.actor, with_children=request.with_children
     )
 
 
-def rename_branch(context: Context, old: str, new: str) -> Branch:
-    return branches.rename_branch(context.writable().root, old, new, context.actor)
+def rename_branch(context: Context, request: RenameBranch) -> Branch:
+    return branches.rename_branch(context.root, request.old, request.new, context.actor)
 
 
-def all_branches(context: Context) -> list[BranchInfo]:
+def all_branches(context: Context, request: ListBranches) -> list[BranchInfo]:
     return describe_branches(context.root)
 
 
-def create_tag(context: Context, name: str, start: Target | None = None, message: str = "") -> Tag:
-    line, sequence = _start(context, start or Target())
+def create_tag(context: Context, request: CreateTag) -> Tag:
+    line, sequence = _start(context, request.start or Target())
     at_head = sequence == line.state.head.sequence
     commit = line.state.head if at_head else commit_at(line, sequence)
     with _kept(context, line, sequence):
-        return tags.create_tag(context.writable().root, name, line, commit, context.actor, message)
+        return tags.create_tag(
+            context.root, request.name, line, commit, context.actor, request.message
+        )
 
 
-def delete_tag(context: Context, name: str) -> Tag:
-    return tags.delete_tag(context.writable().root, name)
+def delete_tag(context: Context, request: DeleteTag) -> Tag:
+    return tags.delete_tag(context.root, request.name)
 
 
-def all_tags(context: Context) -> list[Tag]:
+def all_tags(context: Context, request: ListTags) -> list[Tag]:
     tags, damaged = readable_tags(context.root)
     for error in damaged:
         log.warning("%s", error.message)

@@ -19,9 +19,16 @@ from itertools import islice
 
 from omnigraph.errors import ChangeFeedGapError, InvalidArgumentError
 from omnigraph.history.ancestry import Place, head_of, is_first_parent_ancestor
-from omnigraph.history.commitfeed import changes_schema, commit_changes, commits_between, graph_id
+from omnigraph.history.commitfeed import (
+    changes_schema,
+    commit_changes,
+    commit_diffs,
+    commits_between,
+    graph_id,
+)
+from omnigraph.history.images import TableDiff
 from omnigraph.history.log import BranchLog
-from omnigraph.history.refs import MAIN, read_branch
+from omnigraph.history.refs import read_branch
 from omnigraph.history.resolve import find_commit, head_snapshot
 from omnigraph.model.catalog import TableKind
 from omnigraph.model.change import EVERYTHING, Change, ChangeFilter
@@ -36,6 +43,16 @@ from omnigraph.model.feed import (
 )
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import (
+    CaptureBaseline,
+    FindOffset,
+    FollowChanges,
+    PollChanges,
+    ReadCommitChanges,
+    ReadCommitChangesPage,
+    ReadTableChanges,
+    ReadTypeChanges,
+)
 from omnigraph.storage.root import GraphRoot
 
 NOW = "now"
@@ -53,41 +70,31 @@ class Baseline:
     cursor: str
 
 
-def all_changes_in(
-    context: Context, commit: str, branch: str = MAIN, filter: ChangeFilter = EVERYTHING
-) -> Iterator[Change]:
+def all_changes_in(context: Context, request: ReadCommitChanges) -> Iterator[Change]:
     """What a commit changed relative to its first parent, streamed."""
-    place = _place(context, commit, branch)
-    return commit_changes(context.root, place, filter)
+    place = _place(context, request.commit, request.branch)
+    return commit_changes(context.root, place, request.filter)
 
 
-def changes_in(
-    context: Context,
-    commit: str,
-    branch: str = MAIN,
-    filter: ChangeFilter = EVERYTHING,
-    *,
-    page_token: str | None = None,
-    limit: int = PAGE_CHANGES,
-) -> FeedPage:
+def changes_in(context: Context, request: ReadCommitChangesPage) -> FeedPage:
     """One page of what a commit changed relative to its first parent."""
     root = context.root
-    place = _place(context, commit, branch)
+    place = _place(context, request.commit, request.branch)
     assert place.line is not None
     start = Position(
         graph=graph_id(root),
         branch=place.line.branch_id,
-        scope=scope_of(filter),
+        scope=scope_of(request.filter),
         sequence=place.commit.sequence - 1,
         commit_id=place.commit.id,
         cut=place.commit.sequence,
     )
-    if page_token is not None:
-        given = decode_position(page_token, token=True)
+    if request.page_token is not None:
+        given = decode_position(request.page_token, token=True)
         if replace(given, after=None) != start:
             raise rejected("it belongs to another commit or filter")
         start = given
-    reader = _Reader(root, filter, limit)
+    reader = _Reader(root, request.filter, request.limit)
     page = reader.read([place], start)
     return replace(page, cursor=None)
 
@@ -102,60 +109,84 @@ def _place(context: Context, commit: str, branch: str) -> Place:
     return Place(found, line)
 
 
-def poll(
-    context: Context,
-    branch: str = MAIN,
-    filter: ChangeFilter = EVERYTHING,
-    *,
-    start: str = NOW,
-    cursor: str | None = None,
-    page_token: str | None = None,
-    limit: int = PAGE_CHANGES,
-) -> FeedPage:
+def poll(context: Context, request: PollChanges) -> FeedPage:
     """One page of a branch's changes, from a start, a cursor or a page token on."""
     root = context.root
-    line = BranchLog(root, read_branch(root, branch).id)
-    position = _position(context, line, branch, filter, start, cursor, page_token)
+    line = BranchLog(root, read_branch(root, request.branch).id)
+    position = _position(
+        context,
+        line,
+        request.branch,
+        request.filter,
+        request.start,
+        request.cursor,
+        request.page_token,
+    )
     head = line.state.head.sequence
     high = position.cut if position.cut is not None else head
     places = commits_between(root, line.branch_id, position.sequence + 1, high)
-    page = _Reader(root, filter, limit).read(places, position)
+    page = _Reader(root, request.filter, request.limit).read(places, position)
     if page.cursor is None:
         return page
     end = decode_position(page.cursor, token=False).sequence
     return replace(page, caught_up=end >= head)
 
 
-def follow(
-    context: Context,
-    branch: str = MAIN,
-    filter: ChangeFilter = EVERYTHING,
-    *,
-    start: str = NOW,
-    cursor: str | None = None,
-) -> Iterator[tuple[Block, str]]:
+def follow(context: Context, request: FollowChanges) -> Iterator[tuple[Block, str]]:
     """Whole blocks up to the branch's head, each with the cursor to go on from after it. A block
     is held in memory as a whole; use `poll` for commits that may be too large for that."""
     root = context.root
-    line = BranchLog(root, read_branch(root, branch).id)
-    position = _position(context, line, branch, filter, start, cursor, None)
+    line = BranchLog(root, read_branch(root, request.branch).id)
+    position = _position(
+        context, line, request.branch, request.filter, request.start, request.cursor, None
+    )
     head = line.state.head.sequence
     for place in commits_between(root, line.branch_id, position.sequence + 1, head):
         try:
-            block = Block(_cause(root, place), tuple(commit_changes(root, place, filter)))
+            block = Block(_cause(root, place), tuple(commit_changes(root, place, request.filter)))
         except ChangeFeedGapError as error:
             raise _gap(error, position) from error
         position = _passed(position, place)
         yield block, position.encode()
 
 
-def baseline(context: Context, branch: str = MAIN, filter: ChangeFilter = EVERYTHING) -> Baseline:
+def baseline(context: Context, request: CaptureBaseline) -> Baseline:
     """The branch's newest state and the cursor that belongs to it, captured together."""
     root = context.root
-    line = BranchLog(root, read_branch(root, branch).id)
-    snapshot = head_snapshot(root, branch, line)
-    position = _at_head(context, line, filter)
+    line = BranchLog(root, read_branch(root, request.branch).id)
+    snapshot = head_snapshot(root, request.branch, line)
+    position = _at_head(context, line, request.filter)
     return Baseline(snapshot, position.encode())
+
+
+def find_offset(context: Context, request: FindOffset) -> int:
+    """The number of a commit on its branch; 0 for the beginning."""
+    root = context.root
+    if request.start == BEGINNING:
+        return 0
+    if request.start == NOW:
+        return BranchLog(root, read_branch(root, request.branch).id).state.head.sequence
+    return find_commit(root, request.start, request.branch)[1].sequence
+
+
+def table_changes(
+    context: Context, request: ReadTableChanges
+) -> Iterator[tuple[Place, Iterator[TableDiff]]]:
+    """The changes of some commits, by commit and table."""
+    for place in _places(context, request.branch, request.first, request.last):
+        yield place, commit_diffs(context.root, place, EVERYTHING)
+
+
+def type_changes(
+    context: Context, request: ReadTypeChanges
+) -> Iterator[tuple[Place, Iterator[Change]]]:
+    """The changes of some commits, by commit and entity."""
+    for place in _places(context, request.branch, request.first, request.last):
+        yield place, commit_changes(context.root, place, request.filter)
+
+
+def _places(context: Context, branch: str, first: int, last: int) -> Iterator[Place]:
+    return commits_between(context.root, read_branch(context.root, branch).id, first, last)
 
 
 class _Reader:

@@ -33,6 +33,7 @@ from omnigraph.model.ulid import born_ms
 from omnigraph.operations.branch import HISTORY_LOCK
 from omnigraph.operations.context import Context
 from omnigraph.operations.maintain import MAINTENANCE_LOCK
+from omnigraph.operations.requests import CleanUp
 from omnigraph.storage.detached import DETACHED_LOCK, detached_versions
 from omnigraph.storage.locks import drop_lock, writer_lock
 from omnigraph.storage.reclamation import (
@@ -99,22 +100,22 @@ class Cleanup:
         }
 
 
-def cleanup(context: Context, policy: Policy, *, confirm: bool = False) -> Cleanup:
+def cleanup(context: Context, request: CleanUp) -> Cleanup:
     """Preview the cleanup of a policy, or with `confirm` execute it."""
-    policy.check()
-    if not confirm:
-        return _Sweep(context.root, policy, execute=False).run()
-    objects, actor = context.writable().root.objects, context.actor
+    request.policy.check()
+    if not request.confirm:
+        return _Sweep(context.root, request.policy, execute=False).run()
+    objects, actor = context.root.objects, context.actor
     with (
         writer_lock(objects, MAINTENANCE_LOCK, owner=actor, operation="cleanup"),
         writer_lock(objects, HISTORY_LOCK, owner=actor, operation="cleanup"),
     ):
-        return _Sweep(context.root, policy, execute=True).run()
+        return _Sweep(context.root, request.policy, execute=True).run()
 
 
 def purge(context: Context, paths: frozenset[str]) -> Cleanup:
     """Remove the versions of these tables that no branch head, tag or merge needs."""
-    objects, actor = context.writable().root.objects, context.actor
+    objects, actor = context.root.objects, context.actor
     with (
         writer_lock(objects, MAINTENANCE_LOCK, owner=actor, operation="cleanup"),
         writer_lock(objects, HISTORY_LOCK, owner=actor, operation="cleanup"),

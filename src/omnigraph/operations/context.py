@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from omnigraph.errors import DeniedError, InvalidArgumentError
+from omnigraph.errors import InvalidArgumentError
 from omnigraph.model.principal import Principal
 from omnigraph.operations.admission import OPEN_GATE, Gate
 from omnigraph.storage.durability import check_durability
@@ -40,13 +40,6 @@ class Context:
     def actor(self) -> str:
         """The name that commits record."""
         return self.author or self.principal.id
-
-    def writable(self) -> Context:
-        if self.read_only:
-            raise DeniedError(
-                "The graph was opened read-only.", hint="Open it read-write to change it."
-            )
-        return self
 
     def with_durability(self, durability: str | None) -> Context:
         if durability is None:

@@ -31,6 +31,7 @@ from omnigraph.operations.context import Context
 from omnigraph.operations.lifecycle import open_graph
 from omnigraph.operations.maintain import MAINTENANCE_LOCK
 from omnigraph.operations.relocate import bring_home
+from omnigraph.operations.requests import CopyGraph
 from omnigraph.storage.derived import FOLDER as DERIVED
 from omnigraph.storage.incarnation import new_stamp
 from omnigraph.storage.locks import writer_lock
@@ -56,20 +57,22 @@ class Copied:
     bytes: int
 
 
-def copy_graph(context: Context, place: str) -> Copied:
+def copy_graph(context: Context, request: CopyGraph) -> Copied:
     """Copy the graph to an empty address."""
-    source, target = context.root, GraphRoot.at(place)
+    source, target = context.root, GraphRoot.at(request.place)
     if "memory" in (source.location.scheme, target.location.scheme):
         raise InvalidArgumentError("A graph in memory has no files that could be copied.")
     if next(iter(target.objects.list("")), None) is not None:
-        raise AlreadyExistsError(f"{place} is not empty.", hint="Name an empty place.")
+        raise AlreadyExistsError(f"{request.place} is not empty.", hint="Name an empty place.")
     with _nothing_vanishes(context):
         pointers = _read_pointers(source.objects)
         tables = [name for kind in TABLES for name in source.objects.list(kind)]
         size = _copy_tables(source, target, [name for name in tables if _is_real(name)])
     _write_pointers(target, pointers)
-    _make_whole(context, place)
-    return Copied(place, len(pointers) + len(tables), size + sum(map(len, pointers.values())))
+    _make_whole(context, request.place)
+    return Copied(
+        request.place, len(pointers) + len(tables), size + sum(map(len, pointers.values()))
+    )
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from omnigraph import progress
 from omnigraph.engines.registry import EMBEDDED
@@ -21,27 +21,18 @@ from omnigraph.merges.resolutions import plain
 from omnigraph.model.catalog import DST_COLUMN, SRC_COLUMN, TableKind
 from omnigraph.model.change import Change, ChangeFilter, ChangeOp
 from omnigraph.operations.context import Context
-
-if TYPE_CHECKING:
-    from omnigraph.engines.spark.settings import SparkSettings
+from omnigraph.operations.requests import Diff
 
 _TOLD_EVERY = 4096
 
 
-def diff(
-    context: Context,
-    before: Target,
-    after: Target,
-    filter: ChangeFilter | None = None,
-    *,
-    engine: str = EMBEDDED,
-    spark: SparkSettings | None = None,
-) -> Iterator[Change]:
+def diff(context: Context, request: Diff) -> Iterator[Change]:
     """Every entity that is in only one of the states, or not the same in both. With the engine
     `spark`, tables are compared there; here they are compared piece by piece."""
-    old, new = resolve(context.root, before), resolve(context.root, after)
-    differ = None if engine == EMBEDDED else differ_for(engine, spark)
-    return _told(diff_snapshots(context.root, old, new, filter, differ))
+    old = resolve(context.root, _state(context, request.before))
+    new = resolve(context.root, _state(context, request.after))
+    differ = None if request.engine == EMBEDDED else differ_for(request.engine, request.spark)
+    return _told(diff_snapshots(context.root, old, new, request.filter, differ))
 
 
 def _told(changes: Iterator[Change]) -> Iterator[Change]:
@@ -56,8 +47,10 @@ def _told(changes: Iterator[Change]) -> Iterator[Change]:
         yield change
 
 
-def state_named(context: Context, text: str) -> Target:
+def _state(context: Context, text: str | Target) -> Target:
     """The state that a word means: a branch, `branch@version`, a tag, or else a commit."""
+    if isinstance(text, Target):
+        return text
     name, at, version = text.rpartition("@")
     if at and version.isdigit():
         return Target(name, version=int(version))

@@ -37,6 +37,7 @@ from omnigraph.model.commit import CommitKind
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import CountEmbed, Embed
 from omnigraph.rows.checks import TableType, system_columns
 from omnigraph.rows.deltas import TableDelta
 from omnigraph.storage.root import GraphRoot
@@ -80,9 +81,9 @@ class EmbedResult(WriteResult):
         return {**WriteResult.to_json(self), "model": self.model, "rows": dict(self.rows)}
 
 
-def embed(context: Context, options: EmbedOptions) -> EmbedResult:
+def embed(context: Context, request: Embed) -> EmbedResult:
     """Update vectors, in one commit."""
-    context.writable()
+    options = request.options
     catalog = resolve(context.root, Target(options.branch)).catalog
     meant_tables(catalog, options)  # reports that there is nothing to embed before a missing key
     config = chosen_config(options)
@@ -94,12 +95,13 @@ def embed(context: Context, options: EmbedOptions) -> EmbedResult:
         raise InvalidArgumentError(
             f"There is no engine {options.engine!r}.", hint=f"Use {SPARK} or {EMBEDDED}."
         )
-    request = EmbedRequest(context, options, config)
-    return _told(write_alone(context.root, options.branch, request), config)
+    write = EmbedRequest(context, options, config)
+    return _told(write_alone(context.root, options.branch, write), config)
 
 
-def count_due(context: Context, options: EmbedOptions) -> dict[str, int]:
+def count_due(context: Context, request: CountEmbed) -> dict[str, int]:
     """The number of rows of each type whose vectors `embed` would change."""
+    options = request.options
     snapshot = resolve(context.root, Target(options.branch))
     view = View(context.root, snapshot)
     found = {}

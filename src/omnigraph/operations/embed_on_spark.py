@@ -19,7 +19,9 @@ from omnigraph.errors import PreconditionFailedError
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.operations.context import Context
 from omnigraph.operations.embed import EmbedOptions, details, renewals
-from omnigraph.operations.load import LoadOptions, LoadResult, load
+from omnigraph.operations.load import LoadOptions, LoadResult
+from omnigraph.operations.requests import Load
+from omnigraph.operations.verbs import run
 from omnigraph.rows.checks import TableType
 
 if TYPE_CHECKING:
@@ -51,17 +53,19 @@ def _attempt(
     for table, renewal in due:
         frame = table_frame(spark, context.root.location, snapshot, table)
         frames[table.name] = _renewed(frame, table, renewal, config)
-    return load(
+    return run(
         context,
-        frames,
-        options=LoadOptions(
-            mode="merge",
-            branch=options.branch,
-            message=options.message,
-            if_commit=snapshot.commit_id,
-            spark=options.spark,
-            progress=options.progress,
-            details=details([table for table, _ in due], config, options),
+        Load(
+            frames,
+            options=LoadOptions(
+                mode="merge",
+                branch=options.branch,
+                message=options.message,
+                if_commit=snapshot.commit_id,
+                spark=options.spark,
+                progress=options.progress,
+                details=details([table for table, _ in due], config, options),
+            ),
         ),
     )
 

@@ -7,34 +7,32 @@ and thrown away.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from omnigraph.engines.base import Options
 from omnigraph.engines.explanation import Explanation
-from omnigraph.engines.registry import EMBEDDED
-from omnigraph.history.resolve import Target, resolve
-from omnigraph.operations import query as asking
+from omnigraph.history.resolve import resolve
 from omnigraph.operations.context import Context
+from omnigraph.operations.query import default_options, plan_for
+from omnigraph.operations.requests import Explain, Query
+from omnigraph.operations.verbs import run
 
-if TYPE_CHECKING:
-    from omnigraph.engines.spark.settings import SparkSettings
 
-
-def explain(
-    context: Context,
-    question: asking.Question,
-    target: Target | None = None,
-    *,
-    run: bool = False,
-    engine: str = EMBEDDED,
-    options: Options | None = None,
-    spark: SparkSettings | None = None,
-) -> Explanation:
+def explain(context: Context, request: Explain) -> Explanation:
     """The plan of a read query against one snapshot."""
-    if not run:
-        return Explanation(asking.plan_for(question, resolve(context.root, target), engine), engine)
-    chosen = replace(options or asking.default_options(engine), profile=True)
-    result = asking.query(context, question, target, engine=engine, options=chosen, spark=spark)
+    if not request.run:
+        snapshot = resolve(context.root, request.target)
+        return Explanation(plan_for(request, snapshot, request.engine), request.engine)
+    chosen = replace(request.options or default_options(request.engine), profile=True)
+    asked = Query(
+        request.text,
+        request.name,
+        request.params,
+        request.file,
+        request.target,
+        request.engine,
+        chosen,
+        request.spark,
+    )
+    result = run(context, asked)
     for _ in result.stream():
         pass
     explanation: Explanation = result.explanation

@@ -24,12 +24,13 @@ from omnigraph.engines.spark.session import get_session
 from omnigraph.engines.spark.settings import SparkSettings
 from omnigraph.engines.spark.sparkrunner import SparkRunner
 from omnigraph.errors import AlreadyExistsError, InvalidArgumentError
-from omnigraph.history.resolve import Target, resolve
+from omnigraph.history.resolve import resolve
 from omnigraph.intake.outputs import output_columns, to_lines
 from omnigraph.intake.typedrows import find_type
 from omnigraph.model.catalog import ID_COLUMN, Catalog
 from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import Export, ExportLines
 from omnigraph.rows.checks import TableType
 from omnigraph.storage.inputs import open_output, output_address, output_exists, write_output
 from omnigraph.storage.root import GraphRoot
@@ -67,21 +68,17 @@ class ExportResult:
         return {"commit": self.commit_id, "place": self.place, "rows": self.rows}
 
 
-def export(
-    context: Context,
-    place: str,
-    target: Target | None = None,
-    options: ExportOptions | None = None,
-) -> ExportResult:
+def export(context: Context, request: Export) -> ExportResult:
     """Write a snapshot to a file or a folder."""
-    chosen = options or ExportOptions()
-    format_, single = _form(place, chosen)
-    address = output_address(place)
+    chosen = request.options or ExportOptions()
+    format_, single = _form(request.place, chosen)
+    address = output_address(request.place)
     if output_exists(address) and not chosen.overwrite:
         raise AlreadyExistsError(
-            f"{place} exists already.", hint="Name another place, or allow it to be overwritten."
+            f"{request.place} exists already.",
+            hint="Name another place, or allow it to be overwritten.",
         )
-    snapshot = resolve(context.root, target)
+    snapshot = resolve(context.root, request.target)
     tables = _tables(snapshot.catalog, chosen.types)
     if chosen.engine == SPARK:
         rows = _on_spark(context, snapshot, tables, address, format_, chosen)
@@ -89,15 +86,13 @@ def export(
         rows = _to_file(snapshot, tables, address)
     else:
         rows = _to_folder(snapshot, tables, address, format_)
-    return ExportResult(snapshot.commit_id, place, rows)
+    return ExportResult(snapshot.commit_id, request.place, rows)
 
 
-def lines(
-    context: Context, target: Target | None = None, types: Sequence[str] = ()
-) -> Iterator[bytes]:
+def lines(context: Context, request: ExportLines) -> Iterator[bytes]:
     """A snapshot as JSONL, piece by piece: nodes before edges, each by type and id."""
-    snapshot = resolve(context.root, target)
-    for _, _, text in _as_lines(snapshot, _tables(snapshot.catalog, types)):
+    snapshot = resolve(context.root, request.target)
+    for _, _, text in _as_lines(snapshot, _tables(snapshot.catalog, request.types)):
         yield text
 
 

@@ -15,7 +15,6 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 from omnigraph import progress
 from omnigraph.engines.embedded.integrity import run_checks
@@ -23,7 +22,6 @@ from omnigraph.engines.embedded.mutation import affected_rows
 from omnigraph.engines.embedded.stagedelta import replaced_rows
 from omnigraph.engines.embedded.view import View
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.history.refs import MAIN
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.intake.inputforms import MOST_BYTES, Lines, Supply, supply
 from omnigraph.intake.typedrows import EmbedRows, TypeRows, find_type, shape
@@ -31,6 +29,7 @@ from omnigraph.model.catalog import Catalog, EdgeType
 from omnigraph.model.commit import CommitKind
 from omnigraph.model.write import Affected, WriteResult
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import Ingest
 from omnigraph.rows.deltas import Delta, TableDelta, no_rows
 from omnigraph.rows.findings import Findings
 from omnigraph.rows.identities import edge_key_names, unnamed_notice
@@ -131,45 +130,32 @@ class IngestRequest:
         )
 
 
-def ingest(
-    context: Context,
-    data: Any,
-    mode: str = Mode.APPEND,
-    *,
-    type: str | None = None,
-    types: Iterable[str] = (),
-    branch: str = MAIN,
-    message: str = "",
-    if_commit: str | None = None,
-    idempotency_key: str | None = None,
-    most_bytes: int = MOST_BYTES,
-    edge_key: str | Iterable[str] = (),
-) -> WriteResult:
+def ingest(context: Context, request: Ingest) -> WriteResult:
     """Ingest rows into a branch. `types` are further types whose rows an overwrite deletes; those
     of the input are replaced anyway. `edge_key` lists the properties that determine the id of edges
     without one."""
-    root = context.writable().root
-    parts = supply(data, type, most_bytes)
-    catalog = resolve(root, Target(branch)).catalog
+    root = context.root
+    parts = supply(request.data, request.type, request.most_bytes)
+    catalog = resolve(root, Target(request.branch)).catalog
     embed = required_vectors(catalog.tables())
-    request = IngestRequest(
+    write = IngestRequest(
         parts,
-        _mode(mode),
-        Conditions(context.actor, message, if_commit, idempotency_key),
-        tuple(types) if type is None else (*types, type),
-        most_bytes,
+        _mode(request.mode),
+        Conditions(context.actor, request.message, request.if_commit, request.idempotency_key),
+        tuple(request.types) if request.type is None else (*request.types, request.type),
+        request.most_bytes,
         embed,
-        edge_key_names(edge_key),
+        edge_key_names(request.edge_key),
     )
     # Shaping is most of the work, and needs no lock.
-    delta = request.shaped(catalog)
+    delta = write.shaped(catalog)
     if embed is not None:
-        request.conditions = replace(request.conditions, details=embed.details)
+        write.conditions = replace(write.conditions, details=embed.details)
     rows = sum(change.rows.num_rows for change in delta.values())
     progress.report("write", rows=rows)
-    small = rows <= MOST_LISTED and not request.is_strict
-    result = (write_in_group if small else write_alone)(root, branch, request)
-    return replace(result, notices=request.notices)
+    small = rows <= MOST_LISTED and not write.is_strict
+    result = (write_in_group if small else write_alone)(root, request.branch, write)
+    return replace(result, notices=write.notices)
 
 
 def _notices(found: Iterable[TypeRows]) -> Iterator[str]:

@@ -21,8 +21,17 @@ from omnigraph.history.resolve import Target, find_record, resolve
 from omnigraph.lang import pg
 from omnigraph.model.commit import Commit, CommitKind
 from omnigraph.model.commitgraph import CommitGraph
+from omnigraph.model.schematext import SchemaText
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import (
+    FindCommit,
+    ListCommits,
+    ListRecoveries,
+    PinSnapshot,
+    ReadCommitGraph,
+    ReadSchema,
+)
 from omnigraph.storage import auditlog
 
 
@@ -49,8 +58,14 @@ class Recoveries:
     audit: tuple[dict[str, Any], ...]
 
 
-def snapshot(context: Context, target: Target) -> Snapshot:
-    return resolve(context.root, target)
+def snapshot(context: Context, request: PinSnapshot) -> Snapshot:
+    return resolve(context.root, request.target)
+
+
+def schema(context: Context, request: ReadSchema) -> SchemaText:
+    """The schema as `.pg` text, with the catalog that it was written from."""
+    catalog = resolve(context.root, request.target).catalog
+    return SchemaText(pg.catalog_to_source(catalog), catalog)
 
 
 def schema_source(context: Context, target: Target) -> str:
@@ -58,34 +73,34 @@ def schema_source(context: Context, target: Target) -> str:
     return pg.catalog_to_source(resolve(context.root, target).catalog)
 
 
-def commits(context: Context, branch: str, filter: CommitFilter | None = None) -> Iterator[Commit]:
+def commits(context: Context, request: ListCommits) -> Iterator[Commit]:
     """The commits that a branch is built on, newest first."""
-    wanted = filter or CommitFilter()
-    for commit in walk(context.root, read_branch(context.root, branch).id):
+    wanted = request.filter or CommitFilter()
+    for commit in walk(context.root, read_branch(context.root, request.branch).id):
         if wanted.since_us is not None and commit.created_at_us < wanted.since_us:
             return
         if wanted.keeps(commit):
             yield commit
 
 
-def commit_graph(context: Context, limit: int) -> CommitGraph:
+def commit_graph(context: Context, request: ReadCommitGraph) -> CommitGraph:
     """The newest commits of all branches together."""
-    if limit < 1:
-        raise InvalidArgumentError(f"A limit is at least 1, not {limit}.")
+    if request.limit < 1:
+        raise InvalidArgumentError(f"A limit is at least 1, not {request.limit}.")
     branches = list_branches(context.root)
     found: dict[str, Commit] = {}
     heads: dict[str, str] = {}
     for branch in branches:
-        for each in islice(walk(context.root, branch.id), limit):
+        for each in islice(walk(context.root, branch.id), request.limit):
             heads.setdefault(branch.name, each.id)
             found.setdefault(each.id, each)
     newest = sorted(found.values(), key=lambda each: (each.created_at_us, each.id), reverse=True)
-    return CommitGraph(tuple(newest[:limit]), heads)
+    return CommitGraph(tuple(newest[: request.limit]), heads)
 
 
-def commit(context: Context, prefix: str, branch: str) -> Commit:
-    return find_record(context.root, prefix, branch)
+def commit(context: Context, request: FindCommit) -> Commit:
+    return find_record(context.root, request.prefix, request.branch)
 
 
-def recoveries(context: Context) -> Recoveries:
+def recoveries(context: Context, request: ListRecoveries) -> Recoveries:
     return Recoveries(tuple(journal.pending(context.root)), tuple(auditlog.rows(context.root)))

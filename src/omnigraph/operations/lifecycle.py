@@ -19,6 +19,7 @@ from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import MAIN, read_branch
 from omnigraph.history.tornheads import has_torn_head
 from omnigraph.operations.context import Context, principal_of
+from omnigraph.operations.requests import Recover, Refresh, SetDurability
 from omnigraph.storage.durability import VARIABLE as DURABILITY_VARIABLE
 from omnigraph.storage.durability import check_durability
 from omnigraph.storage.graphsettings import read_durability, write_durability
@@ -27,6 +28,7 @@ from omnigraph.storage.root import GraphRoot
 
 if TYPE_CHECKING:
     from omnigraph.commit.damage import Loss
+    from omnigraph.model.location import Location
     from omnigraph.model.principal import Principal
 
 # Places that new blobs may refer to, separated by spaces.
@@ -86,6 +88,12 @@ def open_graph(
     return _prepare_writing(context)
 
 
+def attach(location: Location, actor: str | Principal | None = None) -> Context:
+    """A read-only context for a graph that exists, without looking at it: for a task of a job whose
+    driver opened the graph."""
+    return _context(GraphRoot(location), actor, read_only=True)
+
+
 def _look_past_damage(root: GraphRoot) -> tuple[Loss, ...]:
     """Let a reader see the newest whole state of each branch, without changing anything."""
     if not graph_folder_exists(root) or not has_torn_head(root):
@@ -141,9 +149,9 @@ def _usual_durability(root: GraphRoot) -> str:
     return os.environ.get(DURABILITY_VARIABLE) or read_durability(root.objects)
 
 
-def set_durability(context: Context, durability: str) -> None:
+def set_durability(context: Context, request: SetDurability) -> None:
     """Make it the graph's own, for everybody who opens it from now on."""
-    write_durability(context.writable().root.objects, check_durability(durability))
+    write_durability(context.root.objects, check_durability(request.durability))
 
 
 def _is_in_a_file(root: GraphRoot) -> bool:
@@ -158,19 +166,19 @@ def _is_in_a_file(root: GraphRoot) -> bool:
         return False  # the caller that uses the folder reports the error
 
 
-def recover(context: Context) -> None:
+def recover(context: Context, request: Recover) -> None:
     """Finish or undo what interrupted writers left, on every branch."""
     from omnigraph.commit.recovery import sweep
 
-    sweep(context.writable().root)
+    sweep(context.root)
 
 
-def refresh(context: Context, branch: str) -> None:
+def refresh(context: Context, request: Refresh) -> None:
     """Finish what an interrupted writer left on a branch, as far as that goes forward."""
     from omnigraph.commit.recovery import heal
 
-    branch_id = read_branch(context.root, branch).id
+    branch_id = read_branch(context.root, request.branch).id
     with writer_lock(
-        context.writable().root.objects, branch_id, owner=context.actor, operation="refresh"
+        context.root.objects, branch_id, owner=context.actor, operation="refresh"
     ) as token:
         heal(context.root, BranchLog(context.root, branch_id), token)

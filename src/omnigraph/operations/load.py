@@ -47,6 +47,7 @@ from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.ulid import new_ulid
 from omnigraph.model.write import Affected, WriteResult
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import Load
 from omnigraph.rows.identities import edge_key_names as edge_key_names
 from omnigraph.storage.distributed import SCRATCH
 from omnigraph.storage.inputs import (
@@ -101,18 +102,16 @@ class LoadResult(WriteResult):
         return {**WriteResult.to_json(self), **more}
 
 
-def load(
-    context: Context,
-    source: Any,
-    *,
-    type: str | None = None,
-    mapping: Any = None,
-    format: str | None = None,
-    options: LoadOptions | None = None,
-) -> LoadResult:
+def load(context: Context, request: Load) -> LoadResult:
     """Load paths, patterns, folders, `table:NAME`, frames, or a dict of frames by type."""
+    source, type, mapping, format, options = (
+        request.source,
+        request.type,
+        request.mapping,
+        request.format,
+        request.options,
+    )
     chosen = options or LoadOptions()
-    context.writable()
     _check(chosen)
     sources = to_sources(source, type, mapping, format)
     if chosen.engine == EMBEDDED and not _is_large(context, sources):

@@ -26,6 +26,7 @@ from omnigraph import logs
 from omnigraph.commit import journal
 from omnigraph.commit.door import commit_prepared
 from omnigraph.commit.headrepair import has_uncovered_drift
+from omnigraph.engines.runners import spread_by
 from omnigraph.errors import OmniGraphError, RecoveryRequiredError, TypeNotFoundError
 from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import MAIN, list_branches, read_branch
@@ -34,6 +35,7 @@ from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.commit import Commit, CommitKind, Proposal
 from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import EnsureIndices, Optimize, PlanOptimize
 from omnigraph.storage.derived import drop_damaged
 from omnigraph.storage.indexplan import IndexTask
 from omnigraph.storage.locks import writer_lock
@@ -129,32 +131,24 @@ class Scope:
     compact: bool = True
 
 
-def ensure_indices(
-    context: Context,
-    branch: str = MAIN,
-    *,
-    types: Collection[str] | None = None,
-    report: Report | None = None,
-    spread: Spread | None = None,
-) -> Upkeep:
+def ensure_indices(context: Context, request: EnsureIndices) -> Upkeep:
     """Build every index that is declared and missing, and extend those that lack rows. `spread`
     writes files in other processes."""
-    return _maintain(context, _scope(branch, types, compact=False), report, spread)
+    spread = spread_by(context.root, request.engine, request.spark)
+    scope = _scope(request.branch, request.types, compact=False)
+    return _maintain(context, scope, request.report, spread)
 
 
-def optimize(
-    context: Context,
-    branch: str = MAIN,
-    *,
-    types: Collection[str] | None = None,
-    report: Report | None = None,
-    spread: Spread | None = None,
-) -> Upkeep:
+def optimize(context: Context, request: Optimize) -> Upkeep:
     """Compact files, restore index coverage and build missing indexes; then store the adjacency
     lists of large edge types, unless the work ran on other machines."""
-    done = _maintain(context, _scope(branch, types, compact=True), report, spread)
+    spread = spread_by(context.root, request.engine, request.spark)
+    scope = _scope(request.branch, request.types, compact=True)
+    done = _maintain(context, scope, request.report, spread)
     if spread is None:
-        _keep_adjacency(context, branch, types, report or (lambda text: None))
+        _keep_adjacency(
+            context, request.branch, request.types, request.report or (lambda text: None)
+        )
     return done
 
 
@@ -174,18 +168,13 @@ def _keep_adjacency(
         log.warning("adjacency lists were not stored", extra=logs.fields(error=str(error)))
 
 
-def plan_optimize(
-    context: Context,
-    branch: str = MAIN,
-    *,
-    types: Collection[str] | None = None,
-    compact: bool = True,
-) -> Upkeep:
+def plan_optimize(context: Context, request: PlanOptimize) -> Upkeep:
     """What `optimize` (or `ensure_indices`) would do now. Writes nothing.
 
     Indexes of rows that compaction moves are built again; the plan lists what is missing now.
     """
-    run = _Run(context, _scope(branch, types, compact=compact), lambda text: None)
+    scope = _scope(request.branch, request.types, compact=request.compact)
+    run = _Run(context, scope, lambda text: None)
     return Upkeep(tuple(item.shown for item in run.examine()))
 
 
@@ -337,7 +326,7 @@ def _scope(branch: str, types: Collection[str] | None, *, compact: bool) -> Scop
 def _maintain(
     context: Context, scope: Scope, report: Report | None, spread: Spread | None = None
 ) -> Upkeep:
-    run = _Run(context.writable(), scope, report or (lambda text: None), spread)
+    run = _Run(context, scope, report or (lambda text: None), spread)
     with writer_lock(
         context.root.objects, MAINTENANCE_LOCK, owner=context.actor, operation="optimize"
     ):

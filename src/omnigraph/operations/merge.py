@@ -18,7 +18,6 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
-from omnigraph.commit import branches
 from omnigraph.commit.door import commit as publish
 from omnigraph.commit.fastforward import fast_forward
 from omnigraph.commit.genesis import store_schema
@@ -41,7 +40,7 @@ from omnigraph.history.ancestry import (
 from omnigraph.history.log import BranchLog, walk
 from omnigraph.history.mergelog import RECORD, MergedRecord
 from omnigraph.history.places import MERGED_BRANCH, MERGED_SEQUENCE
-from omnigraph.history.refs import MAIN, Branch, read_branch
+from omnigraph.history.refs import Branch, read_branch
 from omnigraph.history.resolve import head_snapshot
 from omnigraph.merges.bases import common_state
 from omnigraph.merges.comparers import differ_for, passer_for
@@ -60,6 +59,8 @@ from omnigraph.model.commit import Commit, CommitKind, Proposal
 from omnigraph.model.conflict import MergeConflict, Side
 from omnigraph.model.texts import check_text
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import DeleteBranch, Merge, PreviewMerge
+from omnigraph.operations.verbs import run
 from omnigraph.rows.threeway import Granularity
 
 if TYPE_CHECKING:
@@ -157,11 +158,9 @@ def _one_of(kind: type[_Word], text: str, what: str) -> _Word:
         ) from None
 
 
-def merge(
-    context: Context, source: str, into: str = MAIN, options: MergeOptions = DEFAULT
-) -> MergeResult:
+def merge(context: Context, request: Merge) -> MergeResult:
     """Merge `source` into `into`. Raises MergeConflictError for unresolved conflicts."""
-    context.writable()
+    source, into, options = request.source, request.into, request.options or DEFAULT
     for attempt in range(1, ATTEMPTS + 1):
         meeting = _Meeting.of(context, source, into)
         try:
@@ -175,10 +174,9 @@ def merge(
     raise AssertionError("unreachable")
 
 
-def preview_merge(
-    context: Context, source: str, into: str = MAIN, options: MergeOptions = DEFAULT
-) -> MergePreview:
+def preview_merge(context: Context, request: PreviewMerge) -> MergePreview:
     """The preview of `merge`, with all conflicts. Writes nothing."""
+    source, into, options = request.source, request.into, request.options or DEFAULT
     meeting = _Meeting.of(context, source, into)
     bases = tuple(place.commit.id for place in meeting.bases.places)
     if meeting.outcome is Outcome.UP_TO_DATE:
@@ -328,7 +326,7 @@ def _record(context: Context, meeting: _Meeting) -> MergedRecord:
 
 def _delete_source(context: Context, result: MergeResult) -> MergeResult:
     try:
-        branches.delete_branch(context.root, result.source, context.actor)
+        run(context, DeleteBranch(result.source))
     except OmniGraphError as error:
         return replace(result, delete_error=error.message)
     return replace(result, source_deleted=True)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from omnigraph.commit.door import commit as publish
 from omnigraph.commit.door import commit_prepared
@@ -35,10 +35,8 @@ from omnigraph.model.commit import Commit, CommitKind, Proposal, TableUnchanged
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.operations.cleanup import purge
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import ApplySchema, PlanSchema
 from omnigraph.writes.tablechanges import Choose, erased_types, reshapings, stage_reshaping
-
-if TYPE_CHECKING:
-    from omnigraph.engines.spark.settings import SparkSettings
 
 _ATTEMPTS = 5
 # In a commit's details: the tables of which older versions are removed at once.
@@ -69,33 +67,31 @@ class SchemaChange:
     commit: Commit | None
 
 
-def plan_schema(
-    context: Context,
-    source: str,
-    branch: str = MAIN,
-    *,
-    allow_data_loss: bool = False,
-    file: str | None = None,
-) -> SchemaPlan:
+def plan_schema(context: Context, request: PlanSchema) -> SchemaPlan:
     """The steps from a branch's schema to this one. Changes nothing."""
+    source, branch, allow_data_loss, file = (
+        request.source,
+        request.branch,
+        request.allow_data_loss,
+        request.file,
+    )
     snapshot = resolve(context.root, Target(branch))
     return _plan(snapshot, source, allow_data_loss, file)
 
 
-def apply_schema(
-    context: Context,
-    source: str,
-    branch: str = MAIN,
-    *,
-    allow_data_loss: bool = False,
-    message: str = "",
-    file: str | None = None,
-    engine: str | None = None,
-    spark: SparkSettings | None = None,
-) -> SchemaChange:
+def apply_schema(context: Context, request: ApplySchema) -> SchemaChange:
     """Apply a schema to a branch and its data, in one commit. `engine` selects where rows are
     written; by default on Spark if there are many."""
-    root = context.writable().root
+    source, branch, allow_data_loss, message, file, engine, spark = (
+        request.source,
+        request.branch,
+        request.allow_data_loss,
+        request.message,
+        request.file,
+        request.engine,
+        request.spark,
+    )
+    root = context.root
     choose = partial(spread_for, context.root, engine, spark)
     choose(0)  # rejects unknown engines before any work
     wish = _Wish(context, source, branch, allow_data_loss, message, file, choose)

@@ -23,7 +23,6 @@ from omnigraph.engines.embedded.mutationrows import Moment
 from omnigraph.engines.embedded.sharedinserts import can_share, insert_together
 from omnigraph.engines.embedded.view import View
 from omnigraph.errors import InvalidArgumentError, OmniGraphError
-from omnigraph.history.refs import MAIN
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.ir.query import InsertEdge, InsertNode, Update, UpsertNode, WriteQuery
 from omnigraph.lang import gq
@@ -31,6 +30,7 @@ from omnigraph.model.catalog import Catalog
 from omnigraph.model.commit import CommitKind
 from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import Mutate
 from omnigraph.writes.groupcommit import write_in_group
 from omnigraph.writes.request import (
     Conditions,
@@ -156,42 +156,32 @@ class _SameInsert:
         return EvaluatedTogether(shared.whole, each)
 
 
-def mutate(
-    context: Context,
-    text: str,
-    name: str | None = None,
-    params: Mapping[str, Any] | None = None,
-    *,
-    branch: str = MAIN,
-    message: str = "",
-    if_commit: str | None = None,
-    idempotency_key: str | None = None,
-) -> WriteResult:
+def mutate(context: Context, request: Mutate) -> WriteResult:
     """Run a mutation on a branch. `if_commit`: fail unless the head of the branch is that
     commit."""
-    root = context.writable().root
+    root = context.root
     # Errors in the text and its parameters are found before any lock is taken.
-    snapshot = resolve(root, Target(branch))
-    query = compile_write(text, name, snapshot.catalog)
-    bound = gq.bind_params(query, params or {})
+    snapshot = resolve(root, Target(request.branch))
+    query = compile_write(request.text, request.name, snapshot.catalog)
+    bound = gq.bind_params(query, request.params or {})
     embed = _embedder(query, Moment(snapshot, bound), snapshot.catalog)
-    request = MutationRequest(
-        text,
+    write = MutationRequest(
+        request.text,
         Conditions(
             context.actor,
-            message,
-            if_commit,
-            idempotency_key,
+            request.message,
+            request.if_commit,
+            request.idempotency_key,
             embed.details if embed else {},
             context.principal.digest,
         ),
-        name,
-        params or {},
+        request.name,
+        request.params or {},
         is_strict=changes_rows(query),
         inserts_only=can_share(query.statements),
         embed=embed,
     )
-    return write_in_group(root, branch, request)
+    return write_in_group(root, request.branch, write)
 
 
 def _embedder(query: WriteQuery, moment: Moment, catalog: Catalog) -> RequiredVectors | None:

@@ -6,56 +6,34 @@ One snapshot is resolved and read to the end; the result contains its commit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from omnigraph.engines.base import DEFAULT_OPTIONS, Limits, Options
 from omnigraph.engines.queryembedder import embed_by_environment
 from omnigraph.engines.registry import EMBEDDED, engine_named
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.history.resolve import Target, resolve
+from omnigraph.history.resolve import resolve
 from omnigraph.ir.query import ReadQuery
 from omnigraph.lang import gq
 from omnigraph.model.result import Result
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.operations.context import Context
-from omnigraph.operations.preparedquery import KeptPlan
+from omnigraph.operations.requests import Query, Question
 from omnigraph.plan.planner import Plan, Planner
 from omnigraph.plan.statistics import Statistics
-
-if TYPE_CHECKING:
-    from omnigraph.engines.spark.settings import SparkSettings
 
 _planner = Planner()
 
 
-@dataclass(frozen=True)
-class Question:
-    """A text with one query, or a text and the name of one of its queries."""
-
-    text: str
-    name: str | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
-    file: str | None = None
-    kept: KeptPlan | None = None  # of a prepared query
-
-
-def query(
-    context: Context,
-    question: Question,
-    target: Target | None = None,
-    *,
-    engine: str = EMBEDDED,
-    options: Options | None = None,
-    spark: SparkSettings | None = None,
-) -> Result:
+def query(context: Context, request: Query) -> Result:
     """Run a read query against one snapshot. `spark` are the settings of the spark engine."""
-    snapshot = resolve(context.root, target)
-    plan, params = prepare(question, snapshot, engine)
-    chosen = options or default_options(engine)
+    snapshot = resolve(context.root, request.target)
+    plan, params = prepare(request, snapshot, request.engine)
+    chosen = request.options or default_options(request.engine)
     if chosen.embed is None:
         chosen = replace(chosen, embed=embed_by_environment)
-    return engine_named(engine, spark).run(plan, snapshot, params, chosen)
+    return engine_named(request.engine, request.spark).run(plan, snapshot, params, chosen)
 
 
 def default_options(engine: str) -> Options:

@@ -26,6 +26,7 @@ from omnigraph.model.commit import Commit, CommitKind
 from omnigraph.model.ulid import new_ulid
 from omnigraph.operations.context import Context
 from omnigraph.operations.merge import DEFAULT, MergeOptions
+from omnigraph.operations.requests import Rebase
 from omnigraph.operations.revert import Change, apply_change, change_at
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.table import check_readable
@@ -42,31 +43,36 @@ class Rebased:
     commits: tuple[Commit, ...] = ()
 
 
-def rebase(
-    context: Context, branch: str, onto: str = MAIN, options: MergeOptions = DEFAULT
-) -> Rebased:
+def rebase(context: Context, request: Rebase) -> Rebased:
     """Repeat the commits of the branch on top of `onto`."""
-    root = context.writable().root
-    if branch == MAIN:
+    root = context.root
+    if request.branch == MAIN:
         raise InvalidArgumentError(
             "The branch main cannot be rebased, because other branches start from it."
         )
-    if branch == onto:
+    if request.branch == request.onto:
         raise InvalidArgumentError("A branch cannot be rebased onto itself.")
-    old, ground = read_branch(root, branch), BranchLog(root, read_branch(root, onto).id)
+    old, ground = (
+        read_branch(root, request.branch),
+        BranchLog(root, read_branch(root, request.onto).id),
+    )
     head = head_of(BranchLog(root, old.id))
     bases = merge_bases(root, [head_of(ground)], [head])
     if bases.newest.commit.id == ground.state.head.id:
-        return Rebased(old, onto, moved=False)
+        return Rebased(old, request.onto, moved=False)
     name = f"{HIDDEN}rebase-{new_ulid().lower()}"
     fresh = branches.begin_branch(root, name, ground, ground.state.head.sequence, context.actor)
     try:
-        made = tuple(_replay(context, name, _own(root, head, ground, bases), options))
-        replaced = branches.replace_branch(root, branch, fresh, head.commit.id, context.actor)
+        made = tuple(
+            _replay(context, name, _own(root, head, ground, bases), request.options or DEFAULT)
+        )
+        replaced = branches.replace_branch(
+            root, request.branch, fresh, head.commit.id, context.actor
+        )
     except BaseException:  # also on Ctrl-C, no incomplete branch may remain
         _give_up(root, name, context.actor)
         raise
-    return Rebased(replaced, onto, True, made)
+    return Rebased(replaced, request.onto, True, made)
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,9 @@ from omnigraph.history.resolve import head_snapshot
 from omnigraph.model.indexes import indexes_of
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.operations.context import Context
-from omnigraph.operations.lifecycle import refresh
-from omnigraph.operations.maintain import Upkeep, keeps, optimize
+from omnigraph.operations.maintain import Upkeep, keeps
+from omnigraph.operations.requests import MeasureLag, Optimize, Reconcile, Refresh
+from omnigraph.operations.verbs import run
 from omnigraph.storage.indexplan import plan_indexes
 from omnigraph.storage.table import open_table
 from omnigraph.storage.tablefacts import facts_of
@@ -88,17 +89,17 @@ class Lag:
         return {**asdict(self), "unindexed_rows": self.unindexed_rows, "due": list(self.due)}
 
 
-def lag_of(context: Context, branch: str = MAIN, bounds: Bounds | None = None) -> Lag:
+def lag_of(context: Context, request: MeasureLag) -> Lag:
     """How far the tables that a branch looks after are behind now."""
     root = context.root
-    branch_id = read_branch(root, branch).id
-    snapshot = head_snapshot(root, branch, BranchLog(root, branch_id))
+    branch_id = read_branch(root, request.branch).id
+    snapshot = head_snapshot(root, request.branch, BranchLog(root, branch_id))
     tables = []
     for table in snapshot.catalog.tables():
         version = snapshot.table(table.id)
         if version is not None and keeps(root, branch_id, owner_of(version)):
-            tables.append(_table_lag(context, table, version, bounds or Bounds()))
-    return Lag(branch, snapshot.commit_id, time.time_ns() // 1000, tuple(tables))
+            tables.append(_table_lag(context, table, version, request.bounds or Bounds()))
+    return Lag(request.branch, snapshot.commit_id, time.time_ns() // 1000, tuple(tables))
 
 
 def _table_lag(context: Context, table: Any, version: TableVersion, bounds: Bounds) -> TableLag:
@@ -120,6 +121,11 @@ def _table_lag(context: Context, table: Any, version: TableVersion, bounds: Boun
     )
 
 
+def reconciler(context: Context, request: Reconcile) -> Reconciler:
+    """A worker for a branch; it starts when it is entered as a context manager."""
+    return Reconciler(context, request.branch, bounds=request.bounds, interval_s=request.interval_s)
+
+
 class Reconciler:
     """Maintains one branch in the background of a long-lived process."""
 
@@ -131,7 +137,7 @@ class Reconciler:
         bounds: Bounds | None = None,
         interval_s: float = 30.0,
     ) -> None:
-        self._context = context.writable()
+        self._context = context
         self._branch = branch
         self._bounds = bounds or Bounds()
         self._interval_s = interval_s
@@ -170,15 +176,15 @@ class Reconciler:
         """The lag at the last check; checks itself before the first round."""
         with self._guard:
             known = self._lag
-        return known or lag_of(self._context, self._branch, self._bounds)
+        return known or self._look()
 
     def reconcile(self) -> Upkeep | None:
         """One round: check, and optimize tables beyond the limits. Returns the work."""
         done = None
-        seen = lag_of(self._context, self._branch, self._bounds)
+        seen = self._look()
         if seen.due:
-            done = optimize(self._context, self._branch, types=seen.due)
-            seen = lag_of(self._context, self._branch, self._bounds)
+            done = run(self._context, Optimize(self._branch, types=seen.due))
+            seen = self._look()
         self._rounds += 1
         self._remember(replace(seen, rounds=self._rounds))
         return done
@@ -203,6 +209,9 @@ class Reconciler:
         branch_id = read_branch(self._context.root, self._branch).id
         return BranchLog(self._context.root, branch_id).state.head.id != known.commit_id
 
+    def _look(self) -> Lag:
+        return run(self._context, MeasureLag(self._branch, self._bounds))
+
     def _remember(self, lag: Lag) -> None:
         with self._guard:
             self._lag = lag
@@ -210,7 +219,7 @@ class Reconciler:
     def _recover(self) -> None:
         """Finish what was interrupted, as a writer that came by would."""
         try:
-            refresh(self._context, self._branch)
+            run(self._context, Refresh(self._branch))
         except OmniGraphError as error:
             self._note(error)
 

@@ -30,7 +30,7 @@ def strays(context: Context) -> tuple[str, ...]:
 
 def bring_home(context: Context) -> int:
     """Let every fork look for its files in this graph; returns how many manifests were changed."""
-    root, count = context.writable().root, 0
+    root, count = context.root, 0
     with writer_lock(root.objects, MAINTENANCE_LOCK, owner=context.actor, operation="bring home"):
         for name, data in _strays(root):
             root.objects.put(name, data)

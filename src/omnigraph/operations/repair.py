@@ -23,10 +23,11 @@ from omnigraph.commit.recovery import sweep
 from omnigraph.commit.salvage import restore_keys, salvage
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.history.log import BranchLog
-from omnigraph.history.refs import MAIN, read_branch
+from omnigraph.history.refs import read_branch
 from omnigraph.model.commit import Commit
 from omnigraph.operations.context import Context
 from omnigraph.operations.relocate import bring_home, strays
+from omnigraph.operations.requests import RepairDrift
 
 
 @dataclass(frozen=True)
@@ -65,38 +66,33 @@ class Repair:
         }
 
 
-def repair(
-    context: Context,
-    branch: str = MAIN,
-    *,
-    confirm: bool = False,
-    force: bool = False,
-    discard: bool = False,
-) -> Repair:
+def repair(context: Context, request: RepairDrift) -> Repair:
     """Classify uncovered drift, and with `confirm` repair it."""
-    if force and discard:
+    if request.force and request.discard:
         raise InvalidArgumentError("Drift is either published (force) or discarded (discard).")
 
     def choose(drift: Drift) -> Remedy:
-        if drift.verdict is Verdict.MAINTENANCE or force:
+        if drift.verdict is Verdict.MAINTENANCE or request.force:
             return Remedy.ADOPT
-        return Remedy.DISCARD if discard else Remedy.LEAVE
+        return Remedy.DISCARD if request.discard else Remedy.LEAVE
 
-    if not confirm:
+    if not request.confirm:
         damaged = survey(context.root, far=True).losses
         if damaged:
             return Repair((), None, executed=False, losses=tuple(damaged))
         away = len(strays(context))
-        line = BranchLog(context.root, read_branch(context.root, branch).id)
-        found = [] if away else [(drift, choose(drift)) for drift in find_drift(line, branch)]
+        line = BranchLog(context.root, read_branch(context.root, request.branch).id)
+        found = (
+            [] if away else [(drift, choose(drift)) for drift in find_drift(line, request.branch)]
+        )
         return Repair(tuple(found), None, executed=False, strays=away)
-    root = context.writable().root
+    root = context.root
     lost = salvage(root, far=True)
     if lost:
         sweep(root)
     restore_keys(root)
     moved = bring_home(context)
     if moved:
-        sweep(root)  # operations that opening could not recover while files were missing
-    settled, commit = settle_drift(root, branch, context.actor, choose)
+        sweep(root)  # what opening could not recover while the files were not to be found
+    settled, commit = settle_drift(root, request.branch, context.actor, choose)
     return Repair(tuple(settled), commit, executed=True, strays=moved, losses=tuple(lost))

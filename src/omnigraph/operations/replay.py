@@ -27,6 +27,7 @@ from omnigraph.model.catalog import Catalog
 from omnigraph.model.commit import CommitKind
 from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import Replay
 from omnigraph.rows.deltas import TableDelta, no_rows
 from omnigraph.rows.findings import Findings
 from omnigraph.rows.setchecks import last_of_each, set_checks
@@ -48,13 +49,10 @@ class Changes:
         return not self.rows and not any(self.removed.values())
 
 
-def replay(
-    context: Context, changes: Changes, branch: str, conditions: Conditions | None = None
-) -> WriteResult:
+def replay(context: Context, request: Replay) -> WriteResult:
     """Carry changes out on a branch."""
-    context.writable()
-    request = _ReplayRequest(changes, conditions or Conditions(context.actor))
-    return write_alone(context.root, branch, request)
+    write = _ReplayRequest(request.changes, request.conditions or Conditions(context.actor))
+    return write_alone(context.root, request.branch, write)
 
 
 @dataclass

@@ -18,7 +18,7 @@ from omnigraph.errors import ConflictError, InvalidArgumentError
 from omnigraph.history.ancestry import Bases, Place, head_of, is_first_parent_ancestor
 from omnigraph.history.groups import Ids, change_of
 from omnigraph.history.log import BranchLog
-from omnigraph.history.refs import MAIN, read_branch
+from omnigraph.history.refs import read_branch
 from omnigraph.history.resolve import find_commit, head_snapshot
 from omnigraph.merges.bases import common_state
 from omnigraph.merges.mergeplan import MergePlan, plan_merge
@@ -34,6 +34,7 @@ from omnigraph.operations.merge import (
     refuse_conflicts,
     with_resolutions,
 )
+from omnigraph.operations.requests import CherryPick, Revert
 from omnigraph.storage.root import GraphRoot
 
 _VERBS = {CommitKind.REVERT: "Revert", CommitKind.CHERRY_PICK: "Cherry-pick"}
@@ -62,10 +63,9 @@ class Applied:
     commit: Commit | None
 
 
-def revert(
-    context: Context, commit: str, branch: str = MAIN, options: MergeOptions = DEFAULT
-) -> Applied:
+def revert(context: Context, request: Revert) -> Applied:
     """Undo what a commit of the branch did."""
+    commit, branch, options = request.commit, request.branch, request.options or DEFAULT
     change = _change(context, commit, branch)
     head = head_of(BranchLog(context.root, read_branch(context.root, branch).id))
     if not is_first_parent_ancestor(context.root, change.of, head):
@@ -81,10 +81,9 @@ def revert(
     return apply_change(context, branch, change.reversed(), CommitKind.REVERT, options)
 
 
-def cherry_pick(
-    context: Context, commit: str, branch: str = MAIN, options: MergeOptions = DEFAULT
-) -> Applied:
+def cherry_pick(context: Context, request: CherryPick) -> Applied:
     """Apply the changes of a commit of another branch."""
+    commit, branch, options = request.commit, request.branch, request.options or DEFAULT
     change = _change(context, commit, branch)
     return apply_change(context, branch, change, CommitKind.CHERRY_PICK, options)
 
@@ -93,7 +92,6 @@ def apply_change(
     context: Context, branch: str, change: Change, kind: CommitKind, options: MergeOptions
 ) -> Applied:
     """Merge a change into a branch, as an ordinary commit."""
-    context.writable()
     for attempt in range(1, ATTEMPTS + 1):
         plan = _plan(context, branch, change, options)
         refuse_conflicts(plan, f"{_VERBS[kind]} {change.of.id}")

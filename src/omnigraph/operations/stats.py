@@ -11,10 +11,11 @@ from typing import Any
 
 from omnigraph.commit import journal
 from omnigraph.history.log import BranchLog
-from omnigraph.history.refs import MAIN, list_branches, list_tags, read_branch
+from omnigraph.history.refs import list_branches, list_tags, read_branch
 from omnigraph.history.resolve import head_snapshot
 from omnigraph.model.indexes import indexes_of
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import ReadStats
 from omnigraph.storage.reclamation import line_versions, weigh_files
 from omnigraph.storage.table import open_table
 from omnigraph.storage.tablefacts import facts_of
@@ -71,11 +72,11 @@ class Stats:
         return {**asdict(self), "rows": self.rows, "bytes": self.bytes}
 
 
-def stats(context: Context, branch: str = MAIN, *, disk: bool = False) -> Stats:
+def stats(context: Context, request: ReadStats) -> Stats:
     """Statistics of a branch. `disk`: also count what older versions take, which lists files."""
     root = context.root
-    line = BranchLog(root, read_branch(root, branch).id)
-    snapshot = head_snapshot(root, branch, line)
+    line = BranchLog(root, read_branch(root, request.branch).id)
+    snapshot = head_snapshot(root, request.branch, line)
     types = []
     for table in snapshot.catalog.tables():
         version = snapshot.table(table.id)
@@ -93,8 +94,8 @@ def stats(context: Context, branch: str = MAIN, *, disk: bool = False) -> Stats:
                 facts.small_files,
                 facts.deleted_rows,
                 facts.bytes,
-                weigh_files(root, version.path, version.fork) if disk else None,
-                len(line_versions(root, version.path, version.fork)) if disk else None,
+                weigh_files(root, version.path, version.fork) if request.disk else None,
+                len(line_versions(root, version.path, version.fork)) if request.disk else None,
                 tuple(
                     IndexStats(i.column, i.type, i.segments, i.indexed_rows, i.unindexed_rows)
                     for i in facts.indexes
@@ -107,7 +108,7 @@ def stats(context: Context, branch: str = MAIN, *, disk: bool = False) -> Stats:
             )
         )
     return Stats(
-        branch,
+        request.branch,
         snapshot.commit_id,
         snapshot.sequence,
         len(list_branches(root)),

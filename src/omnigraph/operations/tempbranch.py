@@ -7,34 +7,42 @@ and the error is raised.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from omnigraph.errors import MergeConflictError
 from omnigraph.history.resolve import Target
 from omnigraph.model.ulid import new_ulid
-from omnigraph.operations import branch, merge
-from omnigraph.operations.context import Context
+from omnigraph.operations.merge import MergeOptions
+from omnigraph.operations.requests import CreateBranch, DeleteBranch, Merge, Request
 
 
 @contextmanager
 def scratch(
-    context: Context, name: str | None, start: Target, *, merges: bool = True, message: str = ""
+    run: Callable[[Request[Any]], Any],
+    name: str | None,
+    start: Target,
+    *,
+    merges: bool = True,
+    message: str = "",
 ) -> Iterator[str]:
-    """Begin a branch, and merge or drop it at the end. Without a name it gets one of ours."""
-    options = merge.options(None, {}, "property", None, message, True)  # refused before anything
+    """Create a branch, and merge or delete it at the end. `run` carries out requests. Without a
+    name the branch gets one that starts with `scratch/`."""
+    # Wrong options are refused before the branch is created.
+    options = MergeOptions(message=message, delete_source=True)
     chosen = name or f"scratch/{new_ulid().lower()}"
-    branch.create_branch(context, chosen, start)
+    run(CreateBranch(chosen, start))
     try:
         yield chosen
     except BaseException:
-        branch.delete_branch(context, chosen)
+        run(DeleteBranch(chosen))
         raise
     if not merges:
-        branch.delete_branch(context, chosen)
+        run(DeleteBranch(chosen))
         return
     try:
-        merge.merge(context, chosen, start.branch, options)
+        run(Merge(chosen, start.branch, options))
     except MergeConflictError as error:
         error.add_note(f"The branch {chosen!r} is kept.")
         raise

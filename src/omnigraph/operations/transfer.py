@@ -24,11 +24,12 @@ from typing import Any
 from omnigraph.errors import FormatError, InvalidArgumentError, StorageError
 from omnigraph.history.resolve import Target
 from omnigraph.operations.context import Context, principal_of
-from omnigraph.operations.copy import copy_graph
-from omnigraph.operations.export import ExportOptions, export
+from omnigraph.operations.export import ExportOptions
 from omnigraph.operations.inspection import schema_source
 from omnigraph.operations.lifecycle import init_graph, open_graph
-from omnigraph.operations.load import EMBEDDED, LoadOptions, LoadResult, load
+from omnigraph.operations.load import EMBEDDED, LoadOptions, LoadResult
+from omnigraph.operations.requests import CopyGraph, Export, Load
+from omnigraph.operations.verbs import run
 from omnigraph.storage.inputs import output_address, output_exists
 from omnigraph.storage.manifest import DIRECTORY as MANIFESTS
 from omnigraph.storage.root import GraphRoot
@@ -92,7 +93,7 @@ def _from_graph(
     file: str | None,
 ) -> Imported:
     with _readable(source) as context, tempfile.TemporaryDirectory("-omnigraph-import") as folder:
-        export(context, folder, target, ExportOptions(format="arrow", overwrite=True))
+        run(context, Export(folder, target, ExportOptions(format="arrow", overwrite=True)))
         text = schema if schema is not None else schema_source(context, target)
         return _filled(uri, folder, text, actor, "arrow", engine, file)
 
@@ -108,7 +109,7 @@ def _readable(source: str) -> Iterator[Context]:
         raw = Context(GraphRoot.at(source), principal_of(None), read_only=True)
         with tempfile.TemporaryDirectory("-omnigraph-upgrade") as folder:
             place = f"{folder}/graph"
-            copy_graph(raw, place)
+            run(raw, CopyGraph(place))
             yield open_graph(place)
     else:
         yield context
@@ -125,4 +126,4 @@ def _filled(
 ) -> Imported:
     context = init_graph(uri, schema, actor=actor, file=file)
     options = LoadOptions(mode="append", engine=engine, message="import")
-    return Imported(context, load(context, source, format=format, options=options))
+    return Imported(context, run(context, Load(source, format=format, options=options)))

@@ -27,6 +27,7 @@ from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.operations.context import Context
 from omnigraph.operations.filechecks import file_findings
 from omnigraph.operations.objectchecks import commit_findings, object_findings
+from omnigraph.operations.requests import Verify
 from omnigraph.operations.verification import Verification
 from omnigraph.storage.derived import damaged_arrays
 from omnigraph.storage.table import check_readable, open_table
@@ -44,7 +45,7 @@ _INDEX_HINT = (
 )
 
 
-def verify(context: Context, *, quick: bool = False) -> Verification:
+def verify(context: Context, request: Verify) -> Verification:
     """Check a whole graph. `quick`: neither values nor constraints are read."""
     found = Verification()
     _check_files(context, found)
@@ -56,12 +57,12 @@ def verify(context: Context, *, quick: bool = False) -> Verification:
     for branch in branches:
         found.branches += 1
         try:
-            _check_branch(context, branch, found, checked, quick)
+            _check_branch(context, branch, found, checked, request.quick)
         except OmniGraphError as error:
             found.add("manifest", branch.name, f"it cannot be read: {error.message}")
     _check_tags(context, found)
     found.findings += object_findings(context.root)
-    if not quick:
+    if not request.quick:
         found.findings += file_findings(context.root, found.paths)
         _check_derived(context, found)
     return found

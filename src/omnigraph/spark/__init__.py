@@ -55,16 +55,20 @@ def create_views(
 ) -> dict[str, str]:
     """A temporary view for each type, named after it; returns type → view. All show one commit.
     `storage_options`: as of `omnigraph.open`."""
-    from omnigraph.history.resolve import Target, resolve
-    from omnigraph.storage.root import GraphRoot
+    from omnigraph.history.resolve import Target
+    from omnigraph.operations.lifecycle import attach
+    from omnigraph.operations.requests import PinSnapshot
+    from omnigraph.operations.verbs import run
+    from omnigraph.storage.location import parse_location
 
     register(spark)
-    root = GraphRoot.at(graph, storage_options=storage_options)
-    snapshot = resolve(root, Target(branch, commit))
+    context = attach(parse_location(graph, storage_options=storage_options))
+    snapshot = run(context, PinSnapshot(Target(branch, commit)))
     found = {}
     for table in snapshot.catalog.tables():
-        reader = spark.read.format("omnigraph").option("graph", root.uri).option("branch", branch)
-        reader = reader.option("commit", snapshot.commit_id).option("type", table.name)
+        reader = spark.read.format("omnigraph").option("graph", context.root.uri)
+        reader = reader.option("branch", branch).option("commit", snapshot.commit_id)
+        reader = reader.option("type", table.name)
         for name, value in (storage_options or {}).items():
             reader = reader.option(f"storage.{name}", value)
         view = f"{prefix}{table.name}"

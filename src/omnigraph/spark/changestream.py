@@ -19,7 +19,7 @@ Deliberately absent: order inside a batch. `_sequence` says which change of an e
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,20 +33,20 @@ from pyspark.sql.streaming.datasource import (
 
 from omnigraph.engines.spark.sparktypes import arrow_type, column_types, spark_schema
 from omnigraph.history.ancestry import Place
-from omnigraph.history.commitfeed import commit_changes, commit_diffs, commits_between
 from omnigraph.history.images import TableDiff
-from omnigraph.history.log import BranchLog
-from omnigraph.history.refs import read_branch
-from omnigraph.history.resolve import find_commit
 from omnigraph.intake.outputs import to_lines
 from omnigraph.model.catalog import ID_COLUMN
-from omnigraph.model.change import EVERYTHING, Change, ChangeFilter, ChangeOp
+from omnigraph.model.change import Change, ChangeFilter, ChangeOp
 from omnigraph.model.location import Location
+from omnigraph.model.principal import Principal
 from omnigraph.model.types import I64, STRING, ValueType
+from omnigraph.operations.lifecycle import attach
+from omnigraph.operations.requests import FindOffset, ReadTableChanges, ReadTypeChanges, Request
+from omnigraph.operations.verbs import run
 from omnigraph.rows.checks import TableType
 from omnigraph.rows.columns import combined
-from omnigraph.storage.root import GraphRoot
 
+R = TypeVar("R")
 OP, SEQUENCE, TYPE, ROW = "_op", "_sequence", "_type", "_row"
 OWN: dict[str, ValueType] = {OP: STRING, "_commit": STRING, SEQUENCE: I64}
 _WHOLE: dict[str, ValueType] = {
@@ -81,6 +81,7 @@ class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         start: str,
         columns: Sequence[str],
         most_commits: int = MOST_COMMITS,
+        principal: Principal | None = None,
     ) -> None:
         self._location = location
         self._branch = branch
@@ -89,28 +90,26 @@ class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._columns = list(columns)
         self._most_commits = most_commits
         self._last: int | None = None
+        self._principal = principal
 
-    def _line(self) -> BranchLog:
-        root = GraphRoot(self._location)
-        return BranchLog(root, read_branch(root, self._branch).id)
+    def _run(self, request: Request[R]) -> R:
+        return run(attach(self._location, self._principal), request)
+
+    def _offset(self, start: str) -> int:
+        return self._run(FindOffset(start, self._branch))
 
     def initialOffset(self) -> dict[str, int]:
-        if self._start == "beginning":
-            return {"sequence": 0}
-        if self._start == "now":
-            return {"sequence": self._line().state.head.sequence}
-        root = GraphRoot(self._location)
-        return {"sequence": find_commit(root, self._start, self._branch)[1].sequence}
+        return {"sequence": self._offset(self._start)}
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._last = self._line().state.head.sequence
+        self._last = self._offset("now")
 
     def getDefaultReadLimit(self) -> ReadLimit:
         # Spark knows no commits; of its units files come closest.
         return ReadMaxFiles(self._most_commits)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        head = self._line().state.head.sequence if self._last is None else self._last
+        head = self._offset("now") if self._last is None else self._last
         if not isinstance(limit, ReadAllAvailable):
             head = min(head, start["sequence"] + self._most_commits)
         return {"sequence": max(head, start["sequence"])}
@@ -124,15 +123,12 @@ class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         low, high = partition.value
-        root = GraphRoot(self._location)
-        branch_id = read_branch(root, self._branch).id
-        places = commits_between(root, branch_id, low, high)
         if self._table is None:
-            for place in places:
-                for found in commit_diffs(root, place, EVERYTHING):
+            for place, tables in self._run(ReadTableChanges(low, high, self._branch)):
+                for found in tables:
                     yield from self._envelopes(place, found)
         else:
-            yield from self._rows(root, places, self._table)
+            yield from self._rows(low, high, self._table)
 
     def commit(self, end: dict[str, int]) -> None:
         """Nothing to do: the graph keeps nothing about its readers."""
@@ -174,13 +170,11 @@ class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # One type.
 
-    def _rows(
-        self, root: GraphRoot, places: Iterator[Place], table: TableType
-    ) -> Iterator[pa.RecordBatch]:
+    def _rows(self, low: int, high: int, table: TableType) -> Iterator[pa.RecordBatch]:
         wanted = ChangeFilter(types=frozenset({table.name}))
         held: list[dict[str, Any]] = []
-        for place in places:
-            for change in commit_changes(root, place, wanted):
+        for place, changes in self._run(ReadTypeChanges(low, high, self._branch, wanted)):
+            for change in changes:
                 held.append(_row(change, place.commit.id, place.commit.sequence))
                 if len(held) >= _BATCH_ROWS:
                     yield self._batch(held, table)

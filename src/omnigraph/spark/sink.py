@@ -29,8 +29,9 @@ from omnigraph.intake.sources import Rule, Source, SourceFormat
 from omnigraph.model.ulid import new_ulid
 from omnigraph.operations.context import Context
 from omnigraph.operations.lifecycle import open_graph
-from omnigraph.operations.load import LoadOptions, load
-from omnigraph.operations.replay import replay
+from omnigraph.operations.load import LoadOptions
+from omnigraph.operations.requests import Load, Replay
+from omnigraph.operations.verbs import run
 from omnigraph.spark.netchanges import net_changes
 from omnigraph.storage.distributed import SCRATCH
 from omnigraph.storage.inputs import open_input, write_output
@@ -92,20 +93,22 @@ class _Scratch:
     def _load(self, context: Context, paths: Sequence[str], key: str | None) -> None:
         options = self.options
         assert options.type is not None
-        load(
+        run(
             context,
-            Source(
-                tuple(paths),
-                format=SourceFormat.ARROW,
-                rules=(Rule("*", options.type, is_edge=False),),
-            ),
-            options=LoadOptions(
-                mode=options.mode,
-                types=(options.type,) if options.mode == "overwrite" else (),
-                branch=options.branch,
-                message=options.message,
-                idempotency_key=key,
-                here=True,
+            Load(
+                Source(
+                    tuple(paths),
+                    format=SourceFormat.ARROW,
+                    rules=(Rule("*", options.type, is_edge=False),),
+                ),
+                options=LoadOptions(
+                    mode=options.mode,
+                    types=(options.type,) if options.mode == "overwrite" else (),
+                    branch=options.branch,
+                    message=options.message,
+                    idempotency_key=key,
+                    here=True,
+                ),
             ),
         )
 
@@ -115,7 +118,7 @@ class _Scratch:
             return
         changes = net_changes(pa.concat_tables(tables), self.options.type)
         conditions = Conditions(context.actor, self.options.message, idempotency_key=key)
-        replay(context, changes, self.options.branch, conditions)
+        run(context, Replay(changes, self.options.branch, conditions))
 
     def forget(self) -> None:
         GraphRoot.at(self.options.graph).objects.delete_prefix(self._folder)

@@ -8,7 +8,8 @@
 | `branch`, `commit`, `version`, `timestamp`, `tag` | what to read; a write takes the branch |
 | `pushFilters` | true: test filters while reading; for a DataFrame that is used once |
 | `mode` | how to write: append, merge, overwrite, or changes (rows of a stream of changes) |
-| `message`, `idempotencyKey`, `actor` | how a write is recorded |
+| `message`, `idempotencyKey` | how a write is recorded |
+| `actor` | the principal that reads and writes; by default that of the environment |
 | `stream` | name of a streaming write; with the number of a batch it makes it happen once |
 | `startingAt` | where a stream of changes begins: `beginning`, `now` or a commit |
 | `maxCommits` | how many commits one batch of a stream takes in at most (256) |
@@ -28,16 +29,19 @@ from pyspark.sql.datasource import DataSource
 from omnigraph.engines.spark.sparktypes import spark_schema
 from omnigraph.engines.spark.workergc import spare_collector
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.history.resolve import Target, resolve
+from omnigraph.history.resolve import Target
 from omnigraph.intake.typedrows import find_type
 from omnigraph.model.location import Location
 from omnigraph.model.snapshot import Snapshot
+from omnigraph.operations.context import principal_of
+from omnigraph.operations.lifecycle import attach
+from omnigraph.operations.requests import PinSnapshot
+from omnigraph.operations.verbs import run
 from omnigraph.rows.checks import TableType
 from omnigraph.spark.changestream import MOST_COMMITS, ChangeStream, change_schema
 from omnigraph.spark.reader import FilteringReader, SnapshotReader
 from omnigraph.spark.sink import CHANGES, BatchWriter, StreamWriter, WriteOptions
 from omnigraph.storage.location import parse_location
-from omnigraph.storage.root import GraphRoot
 
 _STORAGE = "storage."
 
@@ -82,6 +86,7 @@ class OmniGraphSource(DataSource):
             start,
             schema.fieldNames(),
             self._positive("maxcommits", MOST_COMMITS),
+            principal_of(self._options.get("actor")),
         )
 
     def writer(self, schema: Any, overwrite: bool) -> BatchWriter:
@@ -137,8 +142,9 @@ class OmniGraphSource(DataSource):
 
     def _pinned(self) -> Snapshot:
         if self._snapshot is None:
-            root = GraphRoot(self._location())
-            self._snapshot = resolve(root, _target(self._options, self._branch()))
+            context = attach(self._location(), self._options.get("actor"))
+            target = _target(self._options, self._branch())
+            self._snapshot = run(context, PinSnapshot(target))
         return self._snapshot
 
     def _streamed(self) -> TableType | None:

@@ -18,7 +18,9 @@ import omnigraph
 from omnigraph.bulk import partwriter, splits, stagedkeys
 from omnigraph.errors import InvalidDataError, KeyConflictError
 from omnigraph.graph import Graph
-from omnigraph.operations.load import LoadOptions, load
+from omnigraph.operations.load import LoadOptions
+from omnigraph.operations.requests import Load
+from omnigraph.operations.verbs import run
 
 _MADE = re.compile(r"'[0-9A-Z]{26}'")
 
@@ -35,7 +37,9 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 def outcome(graph: Graph, file: str, mode: str, *, here: bool) -> Any:
     engine = "spark" if here else "embedded"
     try:
-        found = load(graph._context, file, options=LoadOptions(mode=mode, engine=engine, here=here))
+        found = run(
+            graph._context, Load(file, options=LoadOptions(mode=mode, engine=engine, here=here))
+        )
     except InvalidDataError as error:
         # Ids that were made differ between two graphs.
         return [_MADE.sub("…", str(v)) for v in error.violations], error.total
@@ -95,7 +99,7 @@ def test_lines_are_exact_across_parts(tmp_path: Path) -> None:
     first = write_lines(tmp_path / "a.jsonl", [note(f"n{number}") for number in range(50)])
     second = write_lines(tmp_path / "b.jsonl", records)
     with pytest.raises(InvalidDataError) as caught:
-        load(graph._context, [first, second], options=LoadOptions(here=True))
+        run(graph._context, Load([first, second], options=LoadOptions(here=True)))
     found = [(Path(v.file or "").name, v.line, v.record) for v in caught.value.violations]
     assert found == [("b.jsonl", 58, 107), ("b.jsonl", 142, 190), ("b.jsonl", 200, 248)]
     assert caught.value.details["rules"] == {"json": 1, "range": 1, "required": 1}
@@ -103,10 +107,12 @@ def test_lines_are_exact_across_parts(tmp_path: Path) -> None:
     records[199] = person("p000")
     records += [knows("p001", "nobody")]
     with pytest.raises(InvalidDataError) as caught:
-        load(
+        run(
             graph._context,
-            write_lines(tmp_path / "c.jsonl", records),
-            options=LoadOptions(here=True),
+            Load(
+                write_lines(tmp_path / "c.jsonl", records),
+                options=LoadOptions(here=True),
+            ),
         )
     (only,) = caught.value.violations
     assert (only.line, only.rule) == (200, "key")
@@ -122,10 +128,12 @@ def test_rows_that_lean_on_refused_ones_are_refused_too(tmp_path: Path) -> None:
     records.append(person("p1"))
     file = write_lines(tmp_path / "in.jsonl", records)
     place = tmp_path / "aside"
-    result = load(
+    result = run(
         graph._context,
-        file,
-        options=LoadOptions(here=True, on_error="quarantine", rejects=str(place)),
+        Load(
+            file,
+            options=LoadOptions(here=True, on_error="quarantine", rejects=str(place)),
+        ),
     )
     assert (result.nodes, result.edges, result.rejected) == (27, 27, 7)
     lines = [line for each in sorted(place.iterdir()) for line in each.read_text().splitlines()]

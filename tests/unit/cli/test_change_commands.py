@@ -10,7 +10,8 @@ import pytest
 from tests.support.branchgraphs import edge, new_graph, person, put
 
 from omnigraph.cli.main import run
-from omnigraph.operations.branch import create_branch
+from omnigraph.operations.requests import CreateBranch
+from omnigraph.operations.verbs import run as run_verb
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def graph(tmp_path: Path) -> str:
             "Knows": [edge("k1", "anna", "bob")],
         },
     )
-    create_branch(context, "f")
+    run_verb(context, CreateBranch("f"))
     put(context, {"Person": [person("anna", age=31)]}, "f", removed={"Knows": ["k1"]})
     return context.root.uri
 

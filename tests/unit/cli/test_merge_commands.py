@@ -11,8 +11,9 @@ from tests.support.branchgraphs import content, new_graph, person, put
 
 from omnigraph.cli.main import run
 from omnigraph.history.refs import list_branches
-from omnigraph.operations.branch import create_branch
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import CreateBranch
+from omnigraph.operations.verbs import run as run_verb
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def context(tmp_path: Path) -> Context:
     """Both sides changed anna and bob, and each changed something by itself."""
     made = new_graph(str(tmp_path / "graph"))
     put(made, {"Person": [person("anna", age=30), person("bob", age=40), person("cy", age=50)]})
-    create_branch(made, "f")
+    run_verb(made, CreateBranch("f"))
     put(made, {"Person": [person("anna", age=1), person("bob", age=1), person("dan")]})
     put(made, {"Person": [person("anna", age=2), person("bob", age=2), person("eve")]}, "f")
     return made
@@ -137,7 +138,7 @@ def test_a_strategy_decides(
 
 def test_granularity(context: Context, capsys: pytest.CaptureFixture[str]) -> None:
     uri = context.root.uri
-    create_branch(context, "g")
+    run_verb(context, CreateBranch("g"))
     put(context, {"Person": [person("cy", age=51)]})
     put(context, {"Person": [person("cy", age=50, city="Rome")]}, "g")
     seen = told(capsys, "branch", "merge", uri, "g", "--preview", "--granularity", "entity")

@@ -24,9 +24,9 @@ from omnigraph.history.resolve import Target, resolve
 from omnigraph.model.commit import TableUnchanged
 from omnigraph.model.principal import Principal
 from omnigraph.operations.context import Context
-from omnigraph.operations.diff import diff
 from omnigraph.operations.lifecycle import open_graph
-from omnigraph.operations.merge import merge, preview_merge
+from omnigraph.operations.requests import Diff, Merge, PreviewMerge
+from omnigraph.operations.verbs import run
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.table import forget_tables
 
@@ -171,7 +171,7 @@ def context(root: GraphRoot) -> Context:
 
 
 def merged(root: GraphRoot, source: str, into: str, outcome: str) -> None:
-    assert merge(context(root), source, into).outcome == outcome
+    assert run(context(root), Merge(source, into)).outcome == outcome
 
 
 OPERATIONS: dict[str, Callable[[GraphRoot], object]] = {
@@ -187,12 +187,12 @@ OPERATIONS: dict[str, Callable[[GraphRoot], object]] = {
     "write with a new key": lambda root: write(root, idempotency_key=f"key {root.uri}"),
     "create a branch": lambda root: branch(root, "f"),
     "write on it": lambda root: write(root, {"A": {"x": 3}}, branch="f"),
-    "diff": lambda root: list(diff(context(root), Target(), Target("f"))),
+    "diff": lambda root: list(run(context(root), Diff(Target(), Target("f")))),
     "fast-forward": lambda root: merged(root, "f", "main", "fast_forward"),
     "write on both": lambda root: [
         write(root, {"A": {name: 4}}, branch=name) for name in ("main", "f")
     ],
-    "preview a merge": lambda root: preview_merge(context(root), "f"),
+    "preview a merge": lambda root: run(context(root), PreviewMerge("f")),
     "merge": lambda root: merged(root, "f", "main", "merged"),
     "merge back": lambda root: merged(root, "main", "f", "merged"),
     "delete a branch": lambda root: delete_branch(root, "f", ACTOR),

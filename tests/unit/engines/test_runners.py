@@ -14,6 +14,8 @@ import omnigraph
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.graph import Graph
 from omnigraph.operations import maintain, migrate
+from omnigraph.operations.requests import Optimize
+from omnigraph.operations.verbs import run
 from omnigraph.storage import backfill
 from omnigraph.storage.maintenancetasks import Spread
 from omnigraph.storage.table import open_table
@@ -66,19 +68,20 @@ def spread(said: list[str]) -> Spread:
 
 
 def test_tasks_travel_and_the_outcome_is_the_same(
-    tmp_path: Path, spread: Spread, said: list[str]
+    tmp_path: Path, spread: Spread, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = filled(tmp_path / "here"), filled(tmp_path / "there")
     expected = found(here)
     done = here.optimize()
-    spread_done = maintain.optimize(there._context, spread=spread)
+    monkeypatch.setattr(maintain, "spread_by", lambda *_: spread)
+    spread_done = run(there._context, Optimize())
     assert [table.to_dict() for table in spread_done.tables] == [
         table.to_dict() for table in done.tables
     ]
     assert any("rewrite files" in text for text in said)
     assert any("build indexes" in text for text in said)
     assert found(here) == found(there) == expected
-    assert maintain.optimize(there._context, spread=spread).is_empty
+    assert run(there._context, Optimize()).is_empty
     assert there.verify().is_clean
 
 
@@ -106,10 +109,10 @@ def test_rows_are_reshaped_elsewhere(
         there.ingest([{"type": "City", "data": {"id": "after", "title": "x"}}])
         assert there.verify().is_clean
     assert said == [
-        "1 write Human anew",
+        "1 rewrite Human",
         "2 fill City",
-        "1 write Person anew",
-        "1 write Person anew",
+        "1 rewrite Person",
+        "1 rewrite Person",
     ]
 
 

@@ -19,8 +19,9 @@ from omnigraph.history.resolve import Target, resolve
 from omnigraph.model.change import ChangeOp
 from omnigraph.model.commit import CommitKind, Proposal
 from omnigraph.model.snapshot import Snapshot
-from omnigraph.operations.branch import create_branch
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import CreateBranch
+from omnigraph.operations.verbs import run
 from omnigraph.rows.checks import logical_schema
 from omnigraph.storage import tableancestry, versiondiff
 from omnigraph.storage.reclamation import drop_versions
@@ -81,11 +82,11 @@ def test_only_what_changed_is_read(context: Context) -> None:
 def test_versions_that_grew_apart_meet(context: Context) -> None:
     base = state(context)
     for branch in ("a", "b"):
-        create_branch(context, branch)
+        run(context, CreateBranch(branch))
     put(context, {"Person": [person("p001", age=5), person("p002", age=5)]}, "a")
     put(context, {"Person": [person("p002", age=5), person("p003", age=6)]}, "b")
     put(context, {}, "b", removed={"Person": ["p004"]})
-    create_branch(context, "c", Target("b"))
+    run(context, CreateBranch("c", Target("b")))
     put(context, {"Person": [person("p005", age=7)]}, "c", removed={"Person": ["p001"]})
     one, two = state(context, "a"), state(context, "c")
     meeting = meeting_of(context.root, people(one), people(two))
@@ -105,7 +106,7 @@ def test_a_fork_whose_file_says_something_else(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then Lance is asked."""
-    create_branch(context, "a")
+    run(context, CreateBranch("a"))
     put(context, {"Person": [person("p001", age=1)]}, "a")
     base, one = people(state(context)), people(state(context, "a"))
     ask = context.root.objects.get
@@ -124,7 +125,7 @@ def test_a_fork_whose_file_says_something_else(
 def test_versions_between_may_be_gone(context: Context) -> None:
     base = people(state(context))
     for branch in ("a", "b"):
-        create_branch(context, branch)
+        run(context, CreateBranch(branch))
         put(context, {"Person": [person("p001", age=len(branch)), person(branch)]}, branch)
     put(context, {"Person": [person("p009")]}, "b")
     one, two = state(context, "a"), state(context, "b")
@@ -142,7 +143,7 @@ def test_many_small_commits_fold_files_and_nobody_notices(context: Context) -> N
         put(context, {"Person": [person(f"q{n % 40:03d}", age=n)]})
     after = state(context)
     check(context, before, after)
-    create_branch(context, "f", Target(version=10))
+    run(context, CreateBranch("f", Target(version=10)))
     check(context, state(context, "f"), after)
 
 

@@ -14,12 +14,18 @@ from omnigraph.history.log import walk
 from omnigraph.history.refs import read_branch
 from omnigraph.history.resolve import Target
 from omnigraph.model.conflict import ConflictKind
-from omnigraph.operations.branch import create_branch, delete_branch
-from omnigraph.operations.cleanup import cleanup
 from omnigraph.operations.context import Context
-from omnigraph.operations.merge import Outcome, merge, options, preview_merge
-from omnigraph.operations.migrate import apply_schema
-from omnigraph.operations.rebase import rebase
+from omnigraph.operations.merge import Outcome, options
+from omnigraph.operations.requests import (
+    ApplySchema,
+    CleanUp,
+    CreateBranch,
+    DeleteBranch,
+    Merge,
+    PreviewMerge,
+    Rebase,
+)
+from omnigraph.operations.verbs import run
 
 EVERYTHING = Policy(keep=1, grace_s=0, litter_s=0)
 SCHEMA = "node Person {\n  name: String @key\n  age: I32?\n  city: String?\n}\n"
@@ -47,24 +53,24 @@ def people(context: Context, branch: str = "main") -> dict[str, dict[str, object
 
 
 def clean(context: Context) -> None:
-    cleanup(context, EVERYTHING, confirm=True)
+    run(context, CleanUp(EVERYTHING, confirm=True))
 
 
 def cross(context: Context, one: str, two: str, how: str | None = None) -> None:
     """Merge two branches into each other at the same time."""
-    create_branch(context, "before", Target(two))
-    merge(context, one, two, options(how))
-    merge(context, "before", one, options(how))
-    delete_branch(context, "before")
+    run(context, CreateBranch("before", Target(two)))
+    run(context, Merge(one, two, options(how)))
+    run(context, Merge("before", one, options(how)))
+    run(context, DeleteBranch("before"))
 
 
 def test_18_02_a_rebase_keeps_commits_older_than_the_merge_base(context: Context) -> None:
-    create_branch(context, "s")
+    run(context, CreateBranch("s"))
     give(context, "s", "xena", age=3)
     give(context, "main", "bob", age=4)
-    merge(context, "main", "s")
+    run(context, Merge("main", "s"))
     give(context, "main", "cy", age=5)
-    done = rebase(context, "s")
+    done = run(context, Rebase("s"))
     assert len(done.commits) == 1  # the merge brought nothing that main has not
     assert people(context, "s") == {
         "anna": {"age": 1, "city": "Rome"},
@@ -76,26 +82,26 @@ def test_18_02_a_rebase_keeps_commits_older_than_the_merge_base(context: Context
 
 def test_18_02_a_rebase_keeps_what_a_merge_brought_and_what_it_decided(context: Context) -> None:
     for name in ("s", "t"):
-        create_branch(context, name)
+        run(context, CreateBranch(name))
     give(context, "t", "tom", age=7)
     give(context, "s", "anna", age=2, city="Rome")
     give(context, "main", "anna", age=3, city="Rome")
-    merge(context, "t", "s")
-    merge(context, "main", "s", options("ours"))
+    run(context, Merge("t", "s"))
+    run(context, Merge("main", "s", options("ours")))
     give(context, "main", "cy")
     with pytest.raises(MergeConflictError):
-        rebase(context, "s")  # whether anna is 2 or 3 must be decided again
-    rebase(context, "s", options=options("theirs"))
+        run(context, Rebase("s"))  # whether anna is 2 or 3 must be decided again
+    run(context, Rebase("s", options=options("theirs")))
     assert people(context, "s") == {"anna": {"age": 2, "city": "Rome"}, "tom": {"age": 7}, "cy": {}}
 
 
 def test_18_02_a_rebase_whose_states_are_gone_is_one_commit(context: Context) -> None:
-    create_branch(context, "s")
+    run(context, CreateBranch("s"))
     for age in (2, 3, 4):
         give(context, "s", "xena", age=age)
     give(context, "main", "bob")
     clean(context)
-    done = rebase(context, "s")
+    done = run(context, Rebase("s"))
     assert len(done.commits) == 1
     assert people(context, "s").keys() == {"anna", "bob", "xena"}
     assert people(context, "s")["xena"] == {"age": 4}
@@ -106,47 +112,47 @@ def test_18_03_deleting_a_merged_branch_changes_no_later_merge(
     context: Context, forget: bool
 ) -> None:
     """`s` has a commit that is older than its merge base with `t`, and both merged it."""
-    create_branch(context, "s")
-    create_branch(context, "t")
-    create_branch(context, "u")
+    run(context, CreateBranch("s"))
+    run(context, CreateBranch("t"))
+    run(context, CreateBranch("u"))
     give(context, "s", "xena", age=3)
-    merge(context, "s", "u")
+    run(context, Merge("s", "u"))
     give(context, "s", "sam")  # only `s` has this commit, and the record of its merge
     give(context, "u", "una")
     give(context, "main", "bob")
-    merge(context, "main", "s")
-    merge(context, "main", "t")
+    run(context, Merge("main", "s"))
+    run(context, Merge("main", "t"))
     give(context, "t", "tom")
     give(context, "s", "sue")
-    merge(context, "s", "t")
+    run(context, Merge("s", "t"))
     remove(context, "t", "xena")
     if forget:
-        delete_branch(context, "s")
+        run(context, DeleteBranch("s"))
         clean(context)
-    preview = preview_merge(context, "t", "u")
+    preview = run(context, PreviewMerge("t", "u"))
     assert preview.conflicts == ()
-    merge(context, "t", "u")
+    run(context, Merge("t", "u"))
     assert people(context, "u").keys() == {"anna", "bob", "sam", "sue", "tom", "una"}
-    merge(context, "u", "t")
+    run(context, Merge("u", "t"))
     assert people(context, "t") == people(context, "u")
 
 
 def test_18_03_records_that_only_a_record_names_are_kept(context: Context) -> None:
     for name in ("s", "t"):
-        create_branch(context, name)
+        run(context, CreateBranch(name))
         give(context, name, name)
-    merge(context, "s", "t")
+    run(context, Merge("s", "t"))
     give(context, "main", "bob")
-    merge(context, "t", "main")
+    run(context, Merge("t", "main"))
     for name in ("s", "t"):
-        delete_branch(context, name)
+        run(context, DeleteBranch(name))
     clean(context)
     assert list(find_litter(context.root, EVERYTHING)) == []
     assert sum(1 for _ in context.root.objects.list("__merged")) == 2
 
 
 def test_18_04_merging_both_ways_undoes_neither_side(context: Context) -> None:
-    create_branch(context, "s")
+    run(context, CreateBranch("s"))
     give(context, "main", "anna", age=2, city="Rome")
     give(context, "s", "anna", age=1, city="Oslo")
     cross(context, "main", "s")
@@ -154,65 +160,65 @@ def test_18_04_merging_both_ways_undoes_neither_side(context: Context) -> None:
     assert people(context) == people(context, "s") == both
     give(context, "main", "bob")
     give(context, "s", "cy")
-    preview = preview_merge(context, "s", "main")
+    preview = run(context, PreviewMerge("s", "main"))
     assert preview.conflicts == ()
     assert len(preview.base_commits) == 2
     assert {name: counts.updated for name, counts in preview.counts.items()} == {"Person": 0}
-    merge(context, "s", "main")
+    run(context, Merge("s", "main"))
     assert people(context) == {**both, "bob": {}, "cy": {}}
 
 
 def test_18_04_a_change_after_merging_both_ways_is_no_conflict(context: Context) -> None:
-    create_branch(context, "s")
+    run(context, CreateBranch("s"))
     give(context, "main", "anna", age=2, city="Rome")
     give(context, "s", "anna", age=1, city="Oslo")
     cross(context, "main", "s")
     give(context, "main", "anna", age=1, city="Oslo")  # the value of an older ancestor again
     remove(context, "s", "anna")
     with pytest.raises(MergeConflictError):
-        merge(context, "s", "main")
+        run(context, Merge("s", "main"))
     give(context, "s", "anna", age=2, city="Oslo")
-    assert merge(context, "s", "main").outcome is Outcome.MERGED
+    assert run(context, Merge("s", "main")).outcome is Outcome.MERGED
     assert people(context) == {"anna": {"age": 1, "city": "Oslo"}}
 
 
 def test_18_04_what_the_bases_disagree_about_is_a_conflict(context: Context) -> None:
     """Each branch decided the same conflict for itself: neither counts as unchanged."""
-    create_branch(context, "s")
+    run(context, CreateBranch("s"))
     give(context, "main", "anna", age=2, city="Rome")
     give(context, "s", "anna", age=3, city="Rome")
     cross(context, "main", "s", "ours")
     assert people(context)["anna"]["age"] != people(context, "s")["anna"]["age"]
-    preview = preview_merge(context, "s", "main")
+    preview = run(context, PreviewMerge("s", "main"))
     assert [(c.kind, c.properties) for c in preview.conflicts] == [
         (ConflictKind.DIVERGENT_UPDATE, ("age",))
     ]
     assert preview.conflicts[0].base == {"name": "anna", "city": "Rome"}
-    merge(context, "s", "main", options("theirs"))
+    run(context, Merge("s", "main", options("theirs")))
     assert people(context) == people(context, "s")
 
 
 def test_18_05_an_inserted_value_of_a_dropped_property_is_a_conflict(context: Context) -> None:
-    create_branch(context, "s")
-    apply_schema(context, WITHOUT_CITY, "s", allow_data_loss=True)
+    run(context, CreateBranch("s"))
+    run(context, ApplySchema(WITHOUT_CITY, "s", allow_data_loss=True))
     give(context, "main", "bob", city="Oslo")
     for source, into in (("main", "s"), ("s", "main")):
-        (conflict,) = preview_merge(context, source, into).conflicts
+        (conflict,) = run(context, PreviewMerge(source, into)).conflicts
         assert (conflict.kind, conflict.properties) == (ConflictKind.SCHEMA, ("city",))
         assert "'bob'" in conflict.message
         with pytest.raises(MergeConflictError):
-            merge(context, source, into)
+            run(context, Merge(source, into))
     give(context, "main", "bob")  # without the value there is nothing to lose
-    merge(context, "main", "s")
+    run(context, Merge("main", "s"))
     assert people(context, "s") == {"anna": {"age": 1}, "bob": {}}
 
 
 def test_18_05_both_may_drop_a_property(context: Context) -> None:
-    create_branch(context, "s")
+    run(context, CreateBranch("s"))
     for branch in ("main", "s"):
-        apply_schema(context, WITHOUT_CITY, branch, allow_data_loss=True)
+        run(context, ApplySchema(WITHOUT_CITY, branch, allow_data_loss=True))
     give(context, "s", "bob")
-    merge(context, "s", "main")
+    run(context, Merge("s", "main"))
     assert people(context) == {"anna": {"age": 1}, "bob": {}}
 
 
@@ -220,38 +226,38 @@ def test_18_05_both_may_drop_a_property(context: Context) -> None:
 def test_18_06_cleanup_keeps_the_merge_base_of_siblings(context: Context, verb: str) -> None:
     """Siblings last agreed where one took the other in, which is neither's beginning."""
     for name in ("s", "t"):
-        create_branch(context, name)
+        run(context, CreateBranch(name))
         give(context, name, name)
     give(context, "t", "shared", age=1)
-    merge(context, "t", "s")
+    run(context, Merge("t", "s"))
     give(context, "t", "shared", age=2)
     give(context, "t", "tom")
     give(context, "s", "sue")
     clean(context)
     clean(context)
     if verb == "merge":
-        assert merge(context, "t", "s").outcome is Outcome.MERGED
+        assert run(context, Merge("t", "s")).outcome is Outcome.MERGED
     else:
-        assert rebase(context, "s", "t").moved
+        assert run(context, Rebase("s", "t")).moved
     assert people(context, "s").keys() == {"anna", "s", "t", "shared", "sue", "tom"}
     assert people(context, "s")["shared"] == {"age": 2}
 
 
 def test_a_row_inserted_on_both_sides_may_lack_a_new_property(context: Context) -> None:
-    create_branch(context, "s")
+    run(context, CreateBranch("s"))
     grown = SCHEMA.replace("  city", "  size: I32 @default(7)\n  city")
     give(context, "main", "bob", age=5)
     give(context, "s", "bob", age=5)
-    apply_schema(context, grown, "s")
+    run(context, ApplySchema(grown, "s"))
     give(context, "s", "bob", age=5, size=9)
     for source, into in (("main", "s"), ("s", "main")):
-        merge(context, source, into)
+        run(context, Merge(source, into))
         assert people(context, into)["bob"] == {"age": 5, "size": 9}
 
 
 def test_walks_of_first_parents_are_as_before(context: Context) -> None:
-    create_branch(context, "s")
+    run(context, CreateBranch("s"))
     give(context, "s", "sue")
     give(context, "main", "bob")
-    merge(context, "s", "main")
+    run(context, Merge("s", "main"))
     assert len(list(walk(context.root, read_branch(context.root, "main").id))) == 4

@@ -17,12 +17,21 @@ from omnigraph.history.resolve import Target, resolve
 from omnigraph.model.catalog import TableKind
 from omnigraph.model.change import Change, ChangeFilter, ChangeOp
 from omnigraph.model.feed import FeedPage
-from omnigraph.operations.baseline import install, stream_baseline
-from omnigraph.operations.branch import create_branch, delete_branch
-from omnigraph.operations.changes import all_changes_in, baseline, changes_in, follow, poll
 from omnigraph.operations.context import Context
-from omnigraph.operations.merge import merge
-from omnigraph.operations.migrate import apply_schema
+from omnigraph.operations.requests import (
+    ApplySchema,
+    CaptureBaseline,
+    CreateBranch,
+    DeleteBranch,
+    FollowChanges,
+    InstallBaseline,
+    Merge,
+    PollChanges,
+    ReadCommitChanges,
+    ReadCommitChangesPage,
+    StreamBaseline,
+)
+from omnigraph.operations.verbs import run
 
 
 @pytest.fixture
@@ -46,7 +55,7 @@ def brief(changes: Any) -> list[tuple[str, str, str]]:
 def read_all(context: Context, limit: int, **start: Any) -> tuple[list[Change], str]:
     """Pages until the feed is caught up; also checks what every page promises."""
     found: list[Change] = []
-    page = poll(context, limit=limit, **start)
+    page = run(context, PollChanges(limit=limit, **start))
     while True:
         assert (page.cursor is None) != (page.next_page_token is None)
         changes = [change for block in page.blocks for change in block.changes]
@@ -58,7 +67,7 @@ def read_all(context: Context, limit: int, **start: Any) -> tuple[list[Change], 
         more: dict[str, Any] = (
             {"cursor": page.cursor} if page.cursor else {"page_token": page.next_page_token}
         )
-        page = poll(context, limit=limit, **more)
+        page = run(context, PollChanges(limit=limit, **more))
 
 
 def test_a_commit_tells_exact_images_in_order(context: Context) -> None:
@@ -70,7 +79,7 @@ def test_a_commit_tells_exact_images_in_order(context: Context) -> None:
         },
         removed={"Person": ["bob"]},
     )
-    changes = list(all_changes_in(context, made.id))
+    changes = list(run(context, ReadCommitChanges(made.id)))
     assert brief(changes) == [
         ("update", "Person", "anna"),
         ("delete", "Person", "bob"),
@@ -87,23 +96,25 @@ def test_a_commit_tells_exact_images_in_order(context: Context) -> None:
 
 def test_a_rewrite_of_the_same_values_is_no_change(context: Context) -> None:
     made = put(context, {"Person": [person("anna", age=30)]})
-    assert list(all_changes_in(context, made.id)) == []
+    assert list(run(context, ReadCommitChanges(made.id))) == []
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
 def test_pages_of_one_commit(context: Context, limit: int) -> None:
     made = put(context, {"Person": [person(f"p{n}") for n in range(5)]})
     found: list[Change] = []
-    page: FeedPage = changes_in(context, made.id, limit=limit)
+    page: FeedPage = run(context, ReadCommitChangesPage(made.id, limit=limit))
     while True:
         assert page.cursor is None
         found += [change for block in page.blocks for change in block.changes]
         if page.next_page_token is None:
             break
-        page = changes_in(context, made.id, page_token=page.next_page_token, limit=limit)
-    assert brief(found) == brief(all_changes_in(context, made.id))
+        page = run(
+            context, ReadCommitChangesPage(made.id, page_token=page.next_page_token, limit=limit)
+        )
+    assert brief(found) == brief(run(context, ReadCommitChanges(made.id)))
     with pytest.raises(InvalidArgumentError, match="no parent"):
-        changes_in(context, resolve(context.root, Target(version=1)).commit_id)
+        run(context, ReadCommitChangesPage(resolve(context.root, Target(version=1)).commit_id))
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 1000])
@@ -111,7 +122,11 @@ def test_the_feed_gives_everything_once_however_it_is_cut(context: Context, limi
     put(context, {"Person": [person("cy"), person("anna", age=31)]})
     put(context, {}, removed={"Knows": ["k1"]})
     found, cursor = read_all(context, limit, start="beginning")
-    whole = [change for block, _ in follow(context, start="beginning") for change in block.changes]
+    whole = [
+        change
+        for block, _ in run(context, FollowChanges(start="beginning"))
+        for change in block.changes
+    ]
     assert found == whole
     assert len(found) == 7
     assert read_all(context, limit, cursor=cursor) == ([], cursor)
@@ -121,24 +136,25 @@ def test_the_feed_gives_everything_once_however_it_is_cut(context: Context, limi
 
 def test_where_a_feed_starts(context: Context) -> None:
     first = resolve(context.root, Target()).commit_id
-    page = poll(context)
+    page = run(context, PollChanges())
     assert (page.blocks, page.caught_up) == ((), True)
     second = put(context, {"Person": [person("cy")]})
     assert page.cursor is not None
     assert brief(read_all(context, 10, cursor=page.cursor)[0]) == [("insert", "Person", "cy")]
-    (block,) = poll(context, start=f"after:{first}").blocks
+    (block,) = run(context, PollChanges(start=f"after:{first}")).blocks
     assert block.cause.commit_id == second.id
     assert block.cause.parent_commit_id == first
     assert block.cause.actor == "act-anna"
     with pytest.raises(InvalidArgumentError, match="yesterday"):
-        poll(context, start="yesterday")
-    create_branch(context, "f")
+        run(context, PollChanges(start="yesterday"))
+    run(context, CreateBranch("f"))
     other = put(context, {"Person": [person("dora")]}, "f")
     with pytest.raises(InvalidArgumentError, match="not on the branch"):
-        poll(context, start=f"after:{other.id}")
+        run(context, PollChanges(start=f"after:{other.id}"))
     # A branch's feed begins with what it inherited.
     assert [
-        block.cause.authored_branch for block in poll(context, "f", start="beginning").blocks
+        block.cause.authored_branch
+        for block in run(context, PollChanges("f", start="beginning")).blocks
     ] == [
         "main",
         "main",
@@ -149,12 +165,13 @@ def test_where_a_feed_starts(context: Context) -> None:
 
 def test_a_poll_ends_where_the_branch_stood_when_it_began(context: Context) -> None:
     put(context, {"Person": [person(f"p{n}") for n in range(5)]})
-    page = poll(
-        context, start=f"after:{resolve(context.root, Target(version=2)).commit_id}", limit=2
+    page = run(
+        context,
+        PollChanges(start=f"after:{resolve(context.root, Target(version=2)).commit_id}", limit=2),
     )
     assert page.next_page_token is not None
     put(context, {"Person": [person("late")]})
-    page = poll(context, page_token=page.next_page_token, limit=10)
+    page = run(context, PollChanges(page_token=page.next_page_token, limit=10))
     assert [change.id for block in page.blocks for change in block.changes] == ["p2", "p3", "p4"]
     assert not page.caught_up
     assert page.cursor is not None
@@ -169,59 +186,62 @@ def test_filters(context: Context) -> None:
         (ChangeFilter(ops=frozenset({ChangeOp.UPDATE})), ["anna"]),
     ]
     for filter_, ids in wanted:
-        page = poll(context, filter=filter_, start="beginning")
+        page = run(context, PollChanges(filter=filter_, start="beginning"))
         assert [change.id for block in page.blocks for change in block.changes] == ids
         assert len(page.blocks) == 3  # commits without such changes still move the feed
 
 
 def test_a_merge_is_one_block_against_its_first_parent(context: Context) -> None:
-    create_branch(context, "f")
+    run(context, CreateBranch("f"))
     put(context, {"Person": [person("cy")]}, "f")
     put(context, {"Person": [person("dora")]})
-    cursor = poll(context).cursor
-    merged = merge(context, "f").commit
-    (block,) = poll(context, cursor=cursor).blocks
+    cursor = run(context, PollChanges()).cursor
+    merged = run(context, Merge("f")).commit
+    (block,) = run(context, PollChanges(cursor=cursor)).blocks
     assert brief(block.changes) == [("insert", "Person", "cy")]
     assert block.cause.merged_parent_commit_id == merged.parents[1]
 
 
 def test_a_change_of_the_schema_is_a_block_without_changes(context: Context) -> None:
-    cursor = poll(context).cursor
-    apply_schema(context, SCHEMA.replace("age: I32?", 'years: I32? @rename_from("age")'))
-    (block,) = poll(context, cursor=cursor).blocks
+    cursor = run(context, PollChanges()).cursor
+    run(context, ApplySchema(SCHEMA.replace("age: I32?", 'years: I32? @rename_from("age")')))
+    (block,) = run(context, PollChanges(cursor=cursor)).blocks
     assert (block.changes, block.cause.schema_changed) == ((), True)
     put(context, {"Person": [person("anna", years=31)]})
-    (_, block) = poll(context, cursor=cursor).blocks
+    (_, block) = run(context, PollChanges(cursor=cursor)).blocks
     assert not block.cause.schema_changed
     assert (block.changes[0].before or {})["years"] == 30
 
 
 def test_cursors_belong_to_graph_branch_and_filter(context: Context, tmp_path: Path) -> None:
-    create_branch(context, "f")
-    cursor = poll(context, "f").cursor
+    run(context, CreateBranch("f"))
+    cursor = run(context, PollChanges("f")).cursor
     with pytest.raises(ChangeCursorError, match="another branch"):
-        poll(context, cursor=cursor)
+        run(context, PollChanges(cursor=cursor))
     with pytest.raises(ChangeCursorError, match="another filter"):
-        poll(context, "f", ChangeFilter(types=frozenset({"Person"})), cursor=cursor)
-    delete_branch(context, "f")
-    create_branch(context, "f")
+        run(context, PollChanges("f", ChangeFilter(types=frozenset({"Person"})), cursor=cursor))
+    run(context, DeleteBranch("f"))
+    run(context, CreateBranch("f"))
     with pytest.raises(ChangeCursorError, match="another branch"):
-        poll(context, "f", cursor=cursor)
+        run(context, PollChanges("f", cursor=cursor))
     with pytest.raises(ChangeCursorError, match="another graph"):
-        poll(new_graph(str(tmp_path / "other")), cursor=poll(context).cursor)
+        run(
+            new_graph(str(tmp_path / "other")),
+            PollChanges(cursor=run(context, PollChanges()).cursor),
+        )
     with pytest.raises(ChangeCursorError, match=r"^change cursor rejected: it was not given"):
-        poll(context, cursor="nonsense")
+        run(context, PollChanges(cursor="nonsense"))
     with pytest.raises(ChangeCursorError, match="it is a cursor"):
-        poll(context, page_token=poll(context).cursor)
-    token = poll(context, start="beginning", limit=1).next_page_token
+        run(context, PollChanges(page_token=run(context, PollChanges()).cursor))
+    token = run(context, PollChanges(start="beginning", limit=1)).next_page_token
     with pytest.raises(ChangeCursorError, match="it is a page token"):
-        poll(context, cursor=token)
+        run(context, PollChanges(cursor=token))
     with pytest.raises(InvalidArgumentError, match="not both"):
-        poll(context, cursor="a", page_token="b")
+        run(context, PollChanges(cursor="a", page_token="b"))
 
 
 def test_a_baseline_and_the_feed_after_it_meet_exactly(context: Context, tmp_path: Path) -> None:
-    records = list(stream_baseline(context))
+    records = list(run(context, StreamBaseline()))
     cursor = records.pop()["baseline"]["resume_cursor"]
     put(context, {"Person": [person("cy")]}, removed={"Knows": ["k1"]})
     state = {
@@ -241,23 +261,24 @@ def test_a_baseline_is_installed_whole_or_not_at_all(
     context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "state.jsonl"
-    captured = install(context, path)
+    captured = run(context, InstallBaseline(path))
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert len(lines) == 4
-    assert captured.cursor == baseline(context).cursor
+    assert captured.cursor == run(context, CaptureBaseline()).cursor
     from omnigraph.operations import baseline as module
 
     monkeypatch.setattr(module, "plain", lambda value: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        install(context, path)
+        run(context, InstallBaseline(path))
     assert [json.loads(line) for line in path.read_text().splitlines()] == lines
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".state")] == []
 
 
 def test_a_gap_is_told_with_the_way_out(context: Context) -> None:
     made = put(context, {"Person": [person("anna", age=31)]})
-    cursor = poll(
-        context, start=f"after:{resolve(context.root, Target(version=1)).commit_id}", limit=4
+    cursor = run(
+        context,
+        PollChanges(start=f"after:{resolve(context.root, Target(version=1)).commit_id}", limit=4),
     )
     people = resolve(context.root, Target(version=2)).catalog.node("Person")
     assert people is not None
@@ -268,12 +289,12 @@ def test_a_gap_is_told_with_the_way_out(context: Context) -> None:
             manifest.unlink()
     assert cursor.cursor is not None
     with pytest.raises(ChangeFeedGapError) as caught:
-        poll(context, cursor=cursor.cursor)
+        run(context, PollChanges(cursor=cursor.cursor))
     assert caught.value.commit_id == made.id
     assert "baseline" in str(caught.value)
     with pytest.raises(ChangeFeedGapError):
-        list(all_changes_in(context, made.id))
-    assert poll(context, cursor=baseline(context).cursor).caught_up
+        list(run(context, ReadCommitChanges(made.id)))
+    assert run(context, PollChanges(cursor=run(context, CaptureBaseline()).cursor)).caught_up
 
 
 def test_commits_of_one_group_have_changes_of_their_own(context: Context) -> None:
@@ -302,12 +323,12 @@ def test_commits_of_one_group_have_changes_of_their_own(context: Context) -> Non
         for n, ids in enumerate(own)
     ]
     first = signatures[0]
-    cursor = poll(context).cursor
+    cursor = run(context, PollChanges()).cursor
     commit_all(
         context.root,
         Proposal(
             base, (staged,), first.actor, first.kind, details=first.details, also=(signatures[1],)
         ),
     )
-    blocks = poll(context, cursor=cursor).blocks
+    blocks = run(context, PollChanges(cursor=cursor)).blocks
     assert [[change.id for change in block.changes] for block in blocks] == [["x"], ["y", "z"]]

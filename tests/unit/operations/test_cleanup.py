@@ -28,8 +28,10 @@ from omnigraph.errors import (
 from omnigraph.graph import Graph
 from omnigraph.model.principal import Principal
 from omnigraph.model.ulid import new_ulid
-from omnigraph.operations.cleanup import cleanup, purge
+from omnigraph.operations.cleanup import purge
 from omnigraph.operations.context import Context
+from omnigraph.operations.requests import CleanUp
+from omnigraph.operations.verbs import run
 from omnigraph.storage.distributed import SCRATCH
 from omnigraph.storage.reclamation import table_paths
 from omnigraph.storage.root import GraphRoot
@@ -195,7 +197,7 @@ def test_files_of_a_write_that_never_landed_go_after_a_while(graph: Graph) -> No
     clean(graph)
     assert set(Path(graph.uri).glob("nodes/*")) == litter, "its writer may still be at work"
     context = Context(GraphRoot.at(graph.uri), Principal.named("act-anna"))
-    cleanup(context, Policy(keep=1, grace_s=0, litter_s=0), confirm=True)
+    run(context, CleanUp(Policy(keep=1, grace_s=0, litter_s=0), confirm=True))
     assert len(litter - set(Path(graph.uri).glob("nodes/*"))) == 1
     assert graph.verify().findings == []
 
@@ -327,7 +329,7 @@ def test_four_thousand_small_updates_leave_little(tmp_path: Path) -> None:
         commit_rows(root, {"A": {f"a{n % 100}": n}})
     grown = size_of(root.location.path)
     context = Context(root, Principal.named("act-anna"))
-    cleanup(context, Policy(keep=10, grace_s=0), confirm=True)
+    run(context, CleanUp(Policy(keep=10, grace_s=0), confirm=True))
     assert size_of(root.location.path) <= 10_000_000
     assert size_of(root.location.path) < grown
     assert doorgraph.rows(root)["A"] == {f"a{n}": 3900 + n for n in range(100)}

@@ -31,8 +31,9 @@ from omnigraph.graph import Graph
 from omnigraph.history.refs import MAIN
 from omnigraph.model.commit import CommitKind, Proposal
 from omnigraph.model.write import Affected, WriteResult
-from omnigraph.operations.maintain import optimize
 from omnigraph.operations.mutate import MutationRequest
+from omnigraph.operations.requests import Optimize
+from omnigraph.operations.verbs import run
 from omnigraph.storage.blobpolicy import NOWHERE
 from omnigraph.storage.root import GraphRoot
 from omnigraph.storage.stagedwrites import Stager
@@ -98,7 +99,7 @@ def elsewhere(graph: Graph, text: str, **params: object) -> Callable[[], object]
 
 def compact(graph: Graph) -> None:
     """A maintenance commit on Person: new files, the same content."""
-    optimize(another(graph)._context)
+    run(another(graph)._context, Optimize())
 
 
 def touch(graph: Graph) -> None:

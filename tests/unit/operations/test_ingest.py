@@ -27,7 +27,9 @@ from omnigraph.errors import (
 from omnigraph.graph import Graph
 from omnigraph.intake.inputforms import supply
 from omnigraph.model.write import Affected
-from omnigraph.operations.ingest import Mode, ingest
+from omnigraph.operations.ingest import Mode
+from omnigraph.operations.requests import Ingest
+from omnigraph.operations.verbs import run
 
 
 @pytest.fixture
@@ -401,7 +403,7 @@ def test_inputs_are_bounded(graph, tmp_path, kind):
     }[kind]
     named = {} if kind in ("bytes", "path") else {"type": "Person"}
     with pytest.raises(LimitExceededError) as error:
-        ingest(graph._context, data, most_bytes=1000, **named)
+        run(graph._context, Ingest(data, most_bytes=1000, **named))
     assert error.value.resource == "input_bytes"
     assert error.value.limit == 1000
 

@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph
-from omnigraph.operations.load import LoadOptions, load
+from omnigraph.operations.load import LoadOptions
+from omnigraph.operations.requests import Load
+from omnigraph.operations.verbs import run
 from omnigraph.storage.inputs import write_output
 
 ROWS = pa.table({"name": [f"p{n}" for n in range(300)], "age": pa.array(range(300), pa.int32())})
@@ -56,7 +58,7 @@ def _csv() -> bytes:
 def test_a_form_is_read_from_a_bucket(s3_root: str, name: str, data: bytes) -> None:
     write_output(f"{s3_root}/in/{name}", data)
     graph = omnigraph.init(f"{s3_root}/graph", "node Person { name: String @key age: I32 }")
-    done = load(graph._context, f"{s3_root}/in/", options=LoadOptions(here=True))
+    done = run(graph._context, Load(f"{s3_root}/in/", options=LoadOptions(here=True)))
     assert done.records == 300
     text = "query q() { match { $p: Person } return { sum($p.age) as total } }"
     assert next(iter(graph.query(text).rows()))["total"] == 299 * 150

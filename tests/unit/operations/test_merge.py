@@ -38,15 +38,21 @@ from omnigraph.merges.resolutions import write_conflicts
 from omnigraph.merges.tablemerge import Choices
 from omnigraph.model.commit import Commit
 from omnigraph.model.conflict import Side
-from omnigraph.operations.branch import create_branch, delete_branch
-from omnigraph.operations.cleanup import cleanup
 from omnigraph.operations.context import Context
-from omnigraph.operations.diff import diff
-from omnigraph.operations.inspection import commits
 from omnigraph.operations.lifecycle import open_graph
-from omnigraph.operations.merge import MergeOptions, Outcome, merge, preview_merge
-from omnigraph.operations.migrate import apply_schema
-from omnigraph.operations.revert import cherry_pick
+from omnigraph.operations.merge import MergeOptions, Outcome
+from omnigraph.operations.requests import (
+    ApplySchema,
+    CherryPick,
+    CleanUp,
+    CreateBranch,
+    DeleteBranch,
+    Diff,
+    ListCommits,
+    Merge,
+    PreviewMerge,
+)
+from omnigraph.operations.verbs import run
 from omnigraph.rows.threeway import Granularity
 
 
@@ -61,7 +67,7 @@ def context(tmp_path: Path) -> Context:
             "Knows": [edge("k1", "anna", "bob")],
         },
     )
-    create_branch(made, "f")
+    run(made, CreateBranch("f"))
     return made
 
 
@@ -81,7 +87,7 @@ def head(context: Context, branch: str = "main") -> Commit:
 def test_a_fast_forward_takes_commits_over_as_they_are(context: Context) -> None:
     put(context, {"Person": [person("anna", age=31)]}, "f")
     last = put(context, {"Company": [company("coop")]}, "f")
-    result = merge(context, "f")
+    result = run(context, Merge("f"))
     assert result.outcome is Outcome.FAST_FORWARD
     assert result.commit.id == last.id
     assert head(context).id == last.id
@@ -96,12 +102,12 @@ def test_a_fast_forward_takes_commits_over_as_they_are(context: Context) -> None
 
 def test_a_fast_forward_of_many_commits_keeps_every_state(context: Context) -> None:
     made = [put(context, {"Person": [person("cy", age=n)]}, "f") for n in range(150)]
-    assert merge(context, "f").outcome is Outcome.FAST_FORWARD
+    assert run(context, Merge("f")).outcome is Outcome.FAST_FORWARD
     for n in (0, 63, 64, 100, 149):
         state = resolve(context.root, Target(version=made[n].sequence))
         assert state.commit_id == made[n].id
         assert content(context, state)["Person"]["cy"]["age"] == n
-    assert [c.id for c in commits(context, "main")][:150] == [c.id for c in reversed(made)]
+    assert [c.id for c in run(context, ListCommits("main"))][:150] == [c.id for c in reversed(made)]
 
 
 # ledger: B02
@@ -109,7 +115,7 @@ def test_a_merge_has_two_parents_and_takes_whole_tables_over(context: Context) -
     put(context, {"Person": [person("anna", age=31, photo=b"\x01")]})
     theirs = put(context, {"Person": [person("bob", age=41)], "Company": [company("coop")]}, "f")
     ours = head(context)
-    result = merge(context, "f", options=MergeOptions(message="together"))
+    result = run(context, Merge("f", options=MergeOptions(message="together")))
     assert result.outcome is Outcome.MERGED
     assert result.commit.parents == (ours.id, theirs.id)
     assert result.commit.message == "together"
@@ -129,8 +135,8 @@ def test_merging_back_and_forth(context: Context) -> None:
     for n in range(4):
         put(context, {"Person": [person("anna", age=n, photo=b"\x01")]})
         put(context, {"Person": [person("bob", age=n)]}, "f")
-        assert merge(context, "f").outcome is Outcome.MERGED
-        assert merge(context, "main", "f").outcome in (Outcome.FAST_FORWARD, Outcome.MERGED)
+        assert run(context, Merge("f")).outcome is Outcome.MERGED
+        assert run(context, Merge("main", "f")).outcome in (Outcome.FAST_FORWARD, Outcome.MERGED)
         assert content(context) == content(context, "f")
 
 
@@ -138,22 +144,22 @@ def test_what_was_merged_is_not_brought_back(context: Context) -> None:
     """The base of the second merge is what the first one took in."""
     put(context, {"Person": [person("cy", age=1)]}, "f")
     put(context, {"Person": [person("anna", age=31, photo=b"\x01")]})
-    merge(context, "f")
+    run(context, Merge("f"))
     put(context, {}, removed={"Person": ["cy"]})
     put(context, {"Person": [person("bob", age=41)]}, "f")
-    assert merge(context, "f").outcome is Outcome.MERGED
+    assert run(context, Merge("f")).outcome is Outcome.MERGED
     assert "cy" not in content(context)["Person"]
     assert content(context)["Person"]["bob"]["age"] == 41
 
 
 def test_what_was_merged_is_known_when_its_branch_is_gone(context: Context) -> None:
-    create_branch(context, "g")
+    run(context, CreateBranch("g"))
     theirs = put(context, {"Person": [person("cy", age=1)]}, "f")
     for branch in ("main", "g"):
         put(context, {"Company": [company(f"{branch}-co")]}, branch)
-        merge(context, "f", branch)
+        run(context, Merge("f", branch))
     source = read_branch(context.root, "f")
-    delete_branch(context, "f")
+    run(context, DeleteBranch("f"))
     context.root.forget(source.id)
     context.root.objects.delete_prefix(f"__manifest/{source.id}")
     put(context, {}, removed={"Person": ["cy"]})
@@ -163,7 +169,7 @@ def test_what_was_merged_is_known_when_its_branch_is_gone(context: Context) -> N
     (base,) = merge_bases(context.root, [places[0]], [places[1]]).places
     assert base.commit.id == theirs.id
     assert "cy" in content(context, base.snapshot(context.root, "main"))["Person"]
-    merge(context, "g")
+    run(context, Merge("g"))
     assert "cy" not in content(context)["Person"]
     # The commit can be shown, though not read.
     assert find_record(context.root, theirs.id).id == theirs.id
@@ -175,7 +181,7 @@ def test_the_source_may_be_deleted_afterwards(context: Context) -> None:
     put(context, {"Company": [company("coop")]}, "f")
     put(context, {"Person": [person("anna", age=31)]})
     source = read_branch(context.root, "f")
-    result = merge(context, "f", options=MergeOptions(delete_source=True))
+    result = run(context, Merge("f", options=MergeOptions(delete_source=True)))
     assert (result.source_deleted, result.delete_error) == (True, None)
     assert was_deleted(context.root, source.id)
     with pytest.raises(BranchNotFoundError):
@@ -186,11 +192,11 @@ def test_the_source_may_be_deleted_afterwards(context: Context) -> None:
 def test_cleanup_keeps_what_was_taken_over(context: Context) -> None:
     put(context, {"Company": [company("coop")]}, "f")
     put(context, {"Person": [person("anna", age=31)]})
-    merge(context, "f", options=MergeOptions(delete_source=True))
+    run(context, Merge("f", options=MergeOptions(delete_source=True)))
     before = content(context)
     policy = Policy(keep=1, grace_s=0.0, litter_s=0.0)
     for _ in range(2):
-        cleanup(context, policy, confirm=True)
+        run(context, CleanUp(policy, confirm=True))
         assert content(open_graph(context.root.uri)) == before
     put(context, {"Company": [company("late")]})
     assert set(content(context)["Company"]) == {"acme", "bolt", "coop", "late"}
@@ -198,13 +204,13 @@ def test_cleanup_keeps_what_was_taken_over(context: Context) -> None:
 
 def test_a_deletion_that_is_refused_does_not_fail_the_merge(context: Context) -> None:
     put(context, {"Company": [company("coop")]}, "f")
-    create_branch(context, "child", Target("f"))
-    result = merge(context, "f", options=MergeOptions(delete_source=True))
+    run(context, CreateBranch("child", Target("f")))
+    result = run(context, Merge("f", options=MergeOptions(delete_source=True)))
     assert result.outcome is Outcome.FAST_FORWARD
     assert not result.source_deleted
     assert "child" in str(result.delete_error)
     with pytest.raises(InvalidArgumentError, match="itself"):
-        merge(context, "f", "f")
+        run(context, Merge("f", "f"))
 
 
 # Conflicts
@@ -214,9 +220,9 @@ def test_different_properties_combine_unless_told_otherwise(context: Context) ->
     put(context, {"Person": [person("anna", age=31, photo=b"\x01")]})
     put(context, {"Person": [person("anna", age=30, city="Oslo", photo=b"\x01")]}, "f")
     with pytest.raises(MergeConflictError) as caught:
-        merge(context, "f", options=choose(granularity=Granularity.ENTITY))
+        run(context, Merge("f", options=choose(granularity=Granularity.ENTITY)))
     assert kinds(caught) == ["DivergentUpdate"]
-    merge(context, "f")
+    run(context, Merge("f"))
     expected = {"name": "anna", "age": 31, "city": "Oslo", "photo": b"\x01"}
     assert content(context)["Person"]["anna"] == expected
 
@@ -224,7 +230,7 @@ def test_different_properties_combine_unless_told_otherwise(context: Context) ->
 def test_a_conflict_tells_all_three_values(context: Context) -> None:
     put(context, {"Person": [person("bob", age=41)]})
     put(context, {"Person": [person("bob", age=42)]}, "f")
-    (conflict,) = preview_merge(context, "f").conflicts
+    (conflict,) = run(context, PreviewMerge("f")).conflicts
     assert conflict.properties == ("age",)
     values = [dict(image or {})["age"] for image in (conflict.base, conflict.ours, conflict.theirs)]
     assert values == [40, 41, 42]
@@ -236,7 +242,7 @@ def test_a_conflict_tells_all_three_values(context: Context) -> None:
 def test_a_strategy_decides(context: Context, strategy: Side, age: int) -> None:
     put(context, {"Person": [person("bob", age=41, city="Rome")]})
     put(context, {"Person": [person("bob", age=42, score=1.0)]}, "f")
-    merge(context, "f", options=choose(strategy=strategy))
+    run(context, Merge("f", options=choose(strategy=strategy)))
     expected = {"name": "bob", "age": age, "city": "Rome", "score": 1.0}
     assert content(context)["Person"]["bob"] == expected
 
@@ -246,9 +252,9 @@ def test_a_strategy_for_one_type(context: Context) -> None:
         rows = {"Person": [person("bob", age=n)], "Knows": [edge("k1", "anna", "bob", since=n)]}
         put(context, rows, branch)
     with pytest.raises(MergeConflictError) as caught:
-        merge(context, "f", options=choose(strategies={"Person": Side.OURS}))
+        run(context, Merge("f", options=choose(strategies={"Person": Side.OURS})))
     assert [found["type"] for found in caught.value.conflicts] == ["Knows"]
-    merge(context, "f", options=choose(strategy=Side.OURS, strategies={"Knows": Side.THEIRS}))
+    run(context, Merge("f", options=choose(strategy=Side.OURS, strategies={"Knows": Side.THEIRS})))
     assert content(context)["Person"]["bob"]["age"] == 1
     assert content(context)["Knows"]["k1"]["since"] == 2
 
@@ -260,9 +266,9 @@ def test_an_orphan_is_decided_by_who_wins(context: Context, deleting: str, winne
     put(context, {}, deleting, removed={"Person": ["bob"], "Knows": ["k1"]})
     put(context, {"Knows": [edge("k2", "anna", "bob")]}, linking)
     with pytest.raises(MergeConflictError) as caught:
-        merge(context, "f")
+        run(context, Merge("f"))
     assert kinds(caught) == ["OrphanEdge"]
-    merge(context, "f", options=choose(strategy=winner))
+    run(context, Merge("f", options=choose(strategy=winner)))
     deleter_wins = (winner is Side.OURS) == (deleting == "main")
     found = content(context)
     assert ("bob" in found["Person"]) == (not deleter_wins)
@@ -273,18 +279,18 @@ def test_a_value_that_must_be_unique(context: Context) -> None:
     put(context, {"Person": [person("cy", email="x@x")]})
     put(context, {"Person": [person("dora", email="x@x")]}, "f")
     with pytest.raises(MergeConflictError) as caught:
-        merge(context, "f")
+        run(context, Merge("f"))
     assert kinds(caught) == ["UniqueViolation"]
     assert caught.value.conflicts[0]["id"] == "dora"
 
 
 def test_a_value_moves_on_one_side_and_is_taken_on_the_other(context: Context) -> None:
     put(context, {"Person": [person("bob", age=40, email="x@x")]})
-    create_branch(context, "g")
+    run(context, CreateBranch("g"))
     put(context, {"Person": [person("bob", age=40)]}, "g")
     put(context, {"Person": [person("cy", email="x@x")]}, "g")
     put(context, {"Person": [person("anna", age=31, photo=b"\x01")]})
-    assert merge(context, "g").outcome is Outcome.MERGED
+    assert run(context, Merge("g")).outcome is Outcome.MERGED
     assert content(context)["Person"]["cy"]["email"] == "x@x"
 
 
@@ -292,7 +298,7 @@ def test_a_cardinality(context: Context) -> None:
     put(context, {"WorksAt": [edge("w1", "anna", "acme")]})
     put(context, {"WorksAt": [edge("w2", "anna", "bolt")]}, "f")
     with pytest.raises(MergeConflictError) as caught:
-        merge(context, "f")
+        run(context, Merge("f"))
     assert kinds(caught) == ["CardinalityViolation"]
 
 
@@ -300,10 +306,10 @@ def test_a_combined_row_that_breaks_a_rule(context: Context, tmp_path: Path) -> 
     """Decided by hand, so that neither side's checks have seen it."""
     put(context, {"Person": [person("bob", age=41)]})
     put(context, {"Person": [person("bob", age=42)]}, "f")
-    line = json.loads(write_conflicts(preview_merge(context, "f").conflicts))
+    line = json.loads(write_conflicts(run(context, PreviewMerge("f")).conflicts))
     line["resolution"] = {"age": 999}
     with pytest.raises(MergeConflictError) as caught:
-        merge(context, "f", options=MergeOptions(resolutions=json.dumps(line)))
+        run(context, Merge("f", options=MergeOptions(resolutions=json.dumps(line))))
     assert kinds(caught) == ["ValueConstraintViolation"]
 
 
@@ -317,21 +323,21 @@ def test_conflicts_go_out_and_decisions_come_back(context: Context) -> None:
         {"Person": [person("anna", age=2), person("bob", age=2), person("cy", age=2)]},
         "f",
     )
-    text = write_conflicts(preview_merge(context, "f").conflicts)
+    text = write_conflicts(run(context, PreviewMerge("f")).conflicts)
     lines = [json.loads(line) for line in text.splitlines()]
     assert [line["id"] for line in lines] == ["anna", "bob", "cy"]
     # Nothing decided: the same conflicts.
     with pytest.raises(MergeConflictError):
-        merge(context, "f", options=MergeOptions(resolutions=text))
+        run(context, Merge("f", options=MergeOptions(resolutions=text)))
     for line, decision in zip(lines, ["theirs", "delete", {"age": 7}], strict=True):
         line["resolution"] = decision
     edited = "\n".join(json.dumps(line) for line in lines)
     # Bob still has an edge, so deleting him leaves it without an end.
     with pytest.raises(MergeConflictError) as caught:
-        merge(context, "f", options=MergeOptions(resolutions=edited))
+        run(context, Merge("f", options=MergeOptions(resolutions=edited)))
     assert kinds(caught) == ["OrphanEdge"]
     put(context, {}, removed={"Knows": ["k1"]})
-    merge(context, "f", options=MergeOptions(resolutions=edited))
+    run(context, Merge("f", options=MergeOptions(resolutions=edited)))
     found = content(context)["Person"]
     assert {name: row.get("age") for name, row in found.items()} == {"anna": 2, "cy": 7}
 
@@ -352,18 +358,18 @@ def test_decisions_that_make_no_sense(context: Context, line: str, why: str) -> 
     put(context, {"Person": [person("bob", age=41)]})
     put(context, {"Person": [person("anna", age=42)]}, "f")
     with pytest.raises(InvalidArgumentError, match=why):
-        merge(context, "f", options=MergeOptions(resolutions=line))
+        run(context, Merge("f", options=MergeOptions(resolutions=line)))
 
 
 # Schemas
 
 
 def test_schemas_that_grow_on_both_sides(context: Context) -> None:
-    apply_schema(context, SCHEMA + "\nnode Pet { name: String @key }\n")
-    apply_schema(context, SCHEMA.replace("node Company {", "node Company {\n  size: I64?"), "f")
+    run(context, ApplySchema(SCHEMA + "\nnode Pet { name: String @key }\n"))
+    run(context, ApplySchema(SCHEMA.replace("node Company {", "node Company {\n  size: I64?"), "f"))
     put(context, {"Pet": [{"id": "rex", "name": "rex"}]})
     put(context, {"Company": [{**company("acme"), "size": 7}]}, "f")
-    merge(context, "f")
+    run(context, Merge("f"))
     found = content(context)
     assert found["Pet"] == {"rex": {"name": "rex"}}
     assert found["Company"]["acme"] == {"name": "acme", "size": 7}
@@ -374,10 +380,10 @@ def test_schemas_that_grow_on_both_sides(context: Context) -> None:
 
 def test_rows_meet_a_property_that_the_other_side_added(context: Context) -> None:
     wider = SCHEMA.replace("  city: String?", "  city: String?\n  rank: I64 @default(5)")
-    apply_schema(context, wider, "f")
+    run(context, ApplySchema(wider, "f"))
     put(context, {"Person": [person("anna", age=30, rank=9, photo=b"\x01")]}, "f")
     put(context, {"Person": [person("bob", age=41), person("cy", age=1)]})
-    merge(context, "f")
+    run(context, Merge("f"))
     found = content(context)["Person"]
     assert {name: (row["age"], row["rank"]) for name, row in found.items()} == {
         "anna": (30, 9),
@@ -386,28 +392,29 @@ def test_rows_meet_a_property_that_the_other_side_added(context: Context) -> Non
     }
     # And the other way round: the branch takes main's rows into its wider table.
     put(context, {"Person": [person("bob", age=50, rank=1)]})
-    create_branch(context, "late", Target("main", version=2))
+    run(context, CreateBranch("late", Target("main", version=2)))
     put(context, {"Person": [person("anna", age=77, photo=b"\x01")]}, "late")
-    merge(context, "late")
+    run(context, Merge("late"))
     assert content(context)["Person"]["anna"]["age"] == 77
     assert content(context)["Person"]["anna"]["rank"] == 9
 
 
 def test_rows_that_break_a_rule_that_the_other_side_added(context: Context) -> None:
-    apply_schema(
-        context, SCHEMA.replace("age: I32? @range(0..200)", "age: I32? @range(0..50)"), "f"
+    run(
+        context,
+        ApplySchema(SCHEMA.replace("age: I32? @range(0..200)", "age: I32? @range(0..50)"), "f"),
     )
     put(context, {"Person": [person("bob", age=60)]})
     with pytest.raises(MergeConflictError) as caught:
-        merge(context, "f")
+        run(context, Merge("f"))
     assert kinds(caught) == ["ValueConstraintViolation"]
     put(context, {"Person": [person("bob", age=45)]})
-    merge(context, "f")
+    run(context, Merge("f"))
 
 
 def grown(context: Context, branch: str, *properties: str) -> None:
     lines = "".join(f"\n  {item}" for item in properties)
-    apply_schema(context, SCHEMA.replace("  city: String?", f"  city: String?{lines}"), branch)
+    run(context, ApplySchema(SCHEMA.replace("  city: String?", f"  city: String?{lines}"), branch))
 
 
 def test_both_sides_add_columns_and_rows(context: Context) -> None:
@@ -425,10 +432,10 @@ def test_both_sides_add_columns_and_rows(context: Context) -> None:
         "f",
     )
     before = content(context)
-    assert preview_merge(context, "f").conflicts == ()
+    assert run(context, PreviewMerge("f")).conflicts == ()
     assert content(context) == before
-    merge(context, "f")
-    assert merge(context, "f").outcome == "already_up_to_date"
+    run(context, Merge("f"))
+    assert run(context, Merge("f")).outcome == "already_up_to_date"
     found = content(context)["Person"]
     assert found == {
         "anna": {
@@ -443,14 +450,14 @@ def test_both_sides_add_columns_and_rows(context: Context) -> None:
     assert content(context)["Person"] == found
     assert graph.verify().findings == []
     # The other side comes to the same.
-    merge(context, "main", "f")
+    run(context, Merge("main", "f"))
     assert content(context, "f")["Person"] == found
 
 
 def test_both_sides_add_columns_and_no_rows(context: Context) -> None:
     grown(context, "main", "left: I64?")
     grown(context, "f", "right: I64 @default(7)")
-    merge(context, "f")
+    run(context, Merge("f"))
     assert {row["right"] for row in content(context)["Person"].values()} == {7}
     put(context, {"Person": [person("cy", left=1, right=2)]})
     assert content(context)["Person"]["cy"] == {"name": "cy", "left": 1, "right": 2}
@@ -462,8 +469,8 @@ def test_a_pick_brings_the_columns_of_its_rows(context: Context) -> None:
     put(context, {"Person": [person("cy", left=1)]})
     grown(context, "f", "right: I64?")
     put(context, {"Person": [person("dan", right=2)]}, "f")
-    for commit in list(commits(context, "f"))[1::-1]:
-        cherry_pick(context, commit.id)
+    for commit in list(run(context, ListCommits("f")))[1::-1]:
+        run(context, CherryPick(commit.id))
     found = content(context)["Person"]
     assert (found["cy"], found["dan"]) == ({"name": "cy", "left": 1}, {"name": "dan", "right": 2})
 
@@ -472,7 +479,7 @@ def test_one_property_that_both_added_in_different_ways(context: Context) -> Non
     grown(context, "main", "rank: I64?")
     grown(context, "f", "rank: String?")
     with pytest.raises(MergeConflictError) as caught:
-        merge(context, "f")
+        run(context, Merge("f"))
     assert kinds(caught) == ["SchemaConflict"]
 
 
@@ -480,7 +487,7 @@ def widened(context: Context, branch: str, *properties: str) -> None:
     """`age` becomes wider, and properties come besides."""
     lines = "".join(f"\n  {item}" for item in properties)
     wide = SCHEMA.replace("age: I32? @range(0..200)", "age: I64?")
-    apply_schema(context, wide.replace("  city: String?", f"  city: String?{lines}"), branch)
+    run(context, ApplySchema(wide.replace("  city: String?", f"  city: String?{lines}"), branch))
 
 
 # ledger: B02 T02
@@ -497,9 +504,9 @@ def test_a_wider_type_on_one_side_and_columns_on_both(context: Context, wide: st
         there,
         removed={"Knows": ["k1"]},
     )
-    assert preview_merge(context, "f").conflicts == ()
-    merge(context, "f")
-    assert merge(context, "f").outcome == "already_up_to_date"
+    assert run(context, PreviewMerge("f")).conflicts == ()
+    run(context, Merge("f"))
+    assert run(context, Merge("f")).outcome == "already_up_to_date"
     found = content(context)["Person"]
     assert found == {
         "anna": {
@@ -513,7 +520,7 @@ def test_a_wider_type_on_one_side_and_columns_on_both(context: Context, wide: st
     assert graph.verify().findings == []
     graph.optimize()
     assert content(context)["Person"] == found
-    merge(context, "main", "f")
+    run(context, Merge("main", "f"))
     assert content(context, "f")["Person"] == found
 
 
@@ -521,50 +528,50 @@ def test_values_that_only_a_wider_type_holds(context: Context) -> None:
     """A difference is told in both directions; a pick to a narrower type is refused."""
     widened(context, "f")
     put(context, {"Person": [person("dan", age=7)]}, "f")
-    fits = next(iter(commits(context, "f")))
+    fits = next(iter(run(context, ListCommits("f"))))
     put(context, {"Person": [person("eve", age=2**40)]}, "f")
     for before, after in (("main", "f"), ("f", "main")):
-        found = {c.id: c for c in diff(context, Target(before), Target(after))}
+        found = {c.id: c for c in run(context, Diff(Target(before), Target(after)))}
         image = found["eve"].after or found["eve"].before
         assert image is not None
         assert image["age"] == 2**40
-    assert cherry_pick(context, fits.id).commit is not None
+    assert run(context, CherryPick(fits.id)).commit is not None
     assert content(context)["Person"]["dan"] == {"name": "dan", "age": 7}
     with pytest.raises(InvalidDataError, match=r"Person\.age .* does not fit into I32"):
-        cherry_pick(context, next(iter(commits(context, "f"))).id)
+        run(context, CherryPick(next(iter(run(context, ListCommits("f")))).id))
 
 
 def test_each_side_widens_another_column(tmp_path: Path) -> None:
     schema = "node Item {\n  name: String @key\n  age: I32?\n  size: F32?\n}\n"
     context = new_graph(str(tmp_path / "other"), schema)
     put(context, {"Item": [{"id": n, "name": n, "age": 1, "size": 0.1} for n in "abc"]})
-    create_branch(context, "f")
-    apply_schema(context, schema.replace("I32", "I64"))
-    apply_schema(context, schema.replace("F32", "F64"), "f")
+    run(context, CreateBranch("f"))
+    run(context, ApplySchema(schema.replace("I32", "I64")))
+    run(context, ApplySchema(schema.replace("F32", "F64"), "f"))
     put(context, {"Item": [{"id": "a", "name": "a", "age": 2**40, "size": 0.1}]})
     put(context, {}, "f", removed={"Item": ["c"]})
     before = content(context)["Item"]
-    merge(context, "f")
+    run(context, Merge("f"))
     assert content(context)["Item"] == {key: before[key] for key in "ab"}
     assert Graph(context).verify().findings == []
-    merge(context, "main", "f")
+    run(context, Merge("main", "f"))
     assert content(context, "f") == content(context)
 
 
 @pytest.mark.parametrize("taken", [True, False])
 def test_a_rule_over_a_column_that_is_being_widened(context: Context, taken: bool) -> None:
     """Keys of rows that nobody touched are compared as they will be spelled."""
-    apply_schema(context, SCHEMA.replace("since: I32?", "since: I32?\n  why: String?"))
+    run(context, ApplySchema(SCHEMA.replace("since: I32?", "since: I32?\n  why: String?")))
     put(context, {"Knows": [edge("k1", "anna", "bob", since=5)]})
-    apply_schema(context, SCHEMA.replace("since: I32?", "since: I64? @unique"), "f")
+    run(context, ApplySchema(SCHEMA.replace("since: I32?", "since: I64? @unique"), "f"))
     added = edge("k2", "bob", "anna", since=5 if taken else 6)
     put(context, {"Knows": [added]}, "f")
     if taken:
         with pytest.raises(MergeConflictError) as caught:
-            merge(context, "f")
+            run(context, Merge("f"))
         assert kinds(caught) == ["UniqueViolation"]
     else:
-        merge(context, "f")
+        run(context, Merge("f"))
         assert Graph(context).verify().findings == []
 
 
@@ -572,23 +579,23 @@ def test_a_rule_over_a_column_that_ours_has_not_got_yet(context: Context) -> Non
     grown(context, "main", "left: I64?")
     put(context, {"Person": [person("cy", left=1)]})
     wide = SCHEMA.replace("  city: String?", "  city: String?\n  tag: String? @unique")
-    apply_schema(context, wide, "f")
+    run(context, ApplySchema(wide, "f"))
     put(context, {"Person": [person("dan", tag="x")]}, "f")
-    merge(context, "f")
+    run(context, Merge("f"))
     assert content(context)["Person"]["dan"] == {"name": "dan", "tag": "x"}
     assert Graph(context).verify().findings == []
 
 
 def test_a_dropped_type_whose_rows_changed(context: Context) -> None:
     small = SCHEMA[: SCHEMA.index("edge WorksAt")]
-    apply_schema(context, small, "f")
+    run(context, ApplySchema(small, "f"))
     put(context, {"WorksAt": [edge("w1", "anna", "acme")]})
     with pytest.raises(MergeConflictError) as caught:
-        merge(context, "f")
+        run(context, Merge("f"))
     assert kinds(caught) == ["SchemaConflict"]
     assert "dropped WorksAt" in str(caught.value)
     put(context, {}, removed={"WorksAt": ["w1"]})
-    merge(context, "f")
+    run(context, Merge("f"))
     assert resolve(context.root, Target()).catalog.edge("WorksAt") is None
 
 
@@ -618,10 +625,10 @@ def test_more_changes_than_fit_into_memory_are_refused(
     with monkeypatch.context() as patch:
         patch.setattr(mergeplan, "machine_memory", lambda: 400)
         with pytest.raises(LimitExceededError, match="would hold more rows than fit") as caught:
-            merge(diverged, "f")
+            run(diverged, Merge("f"))
     assert caught.value.limit == 100
     assert content(diverged) == before
-    assert merge(diverged, "f").outcome is Outcome.MERGED
+    assert run(diverged, Merge("f")).outcome is Outcome.MERGED
 
 
 # ledger: R02
@@ -644,7 +651,7 @@ def test_an_interrupted_merge_is_finished_only_if_it_was_confirmed(
         faults.armed(point, faults.Raise(StoragePermanentError)),
         pytest.raises(OmniGraphError),
     ):
-        merge(diverged, "f")
+        run(diverged, Merge("f"))
     assert content(diverged) == before
     again = open_graph(uri, actor="act-bob")
     if forward:
@@ -655,7 +662,7 @@ def test_an_interrupted_merge_is_finished_only_if_it_was_confirmed(
         assert len(head(again).parents) == 2
     else:
         assert content(again) == before
-    assert merge(again, "f").outcome is (Outcome.UP_TO_DATE if forward else Outcome.MERGED)
+    assert run(again, Merge("f")).outcome is (Outcome.UP_TO_DATE if forward else Outcome.MERGED)
     assert content(again)["Person"]["anna"]["age"] == 31
 
 
@@ -673,16 +680,16 @@ def test_a_merge_that_is_overtaken_is_prepared_again(
 
     monkeypatch.setattr("omnigraph.operations.merge.stage_plan", overtaken)
     with pytest.raises(MergeConflictError, match="bob"):
-        merge(diverged, "f")
+        run(diverged, Merge("f"))
     put(diverged, {"Person": [person("bob", age=40)]})
-    assert merge(diverged, "f").outcome is Outcome.MERGED
+    assert run(diverged, Merge("f")).outcome is Outcome.MERGED
     assert content(diverged)["Person"]["dora"]["age"] == 1
     assert content(diverged)["Person"]["bob"]["age"] == 41
 
 
 def test_a_preview_writes_nothing(diverged: Context) -> None:
     files = sorted(path for path in Path(diverged.root.location.path).rglob("*") if path.is_file())
-    preview = preview_merge(replace(diverged, read_only=True), "f")
+    preview = run(replace(diverged, read_only=True), PreviewMerge("f"))
     assert preview.conflicts == ()
     assert {name: (c.inserted, c.updated, c.deleted) for name, c in preview.counts.items()} == {
         "Person": (0, 1, 0),
@@ -716,12 +723,12 @@ def test_an_interrupted_merge_of_columns_and_rows(
         faults.armed(point, faults.Raise(StoragePermanentError)),
         pytest.raises(OmniGraphError),
     ):
-        merge(context, "f")
+        run(context, Merge("f"))
     assert content(context) == before
     again = open_graph(context.root.uri, actor="act-bob")
     if not forward:
         assert content(again) == before
-    merge(again, "f")
+    run(again, Merge("f"))
     found = content(again)["Person"]
     assert found["cy"] == {"name": "cy", "left": 1, "right": 7}
     assert found["dan"] == {"name": "dan", "right": 2}
@@ -756,11 +763,11 @@ class _Counted:
 def rows_read(context: Context, counted: _Counted) -> tuple[int, ...]:
     """By a preview, a diff and a merge."""
     seen = [counted.rows]
-    preview_merge(context, "f")
+    run(context, PreviewMerge("f"))
     seen.append(counted.rows)
-    assert len(list(diff(context, Target("main"), Target("f")))) == 120
+    assert len(list(run(context, Diff(Target("main"), Target("f"))))) == 120
     seen.append(counted.rows)
-    merge(context, "f")
+    run(context, Merge("f"))
     seen.append(counted.rows)
     return tuple(after - before for before, after in pairwise(seen))
 
@@ -775,7 +782,7 @@ def test_what_is_read_follows_the_change_and_not_the_table(
         people = [person(f"p{n:05d}", age=n % 90, email=f"{n}@x") for n in range(size)]
         knows = [edge(f"k{n:05d}", f"p{n:05d}", "p00000") for n in range(size)]
         put(context, {"Person": people, "Knows": knows})
-        create_branch(context, "f")
+        run(context, CreateBranch("f"))
         for branch, first in (("main", 0), ("f", 500)):
             numbers = range(first, first + 30)
             changed = [person(f"p{n:05d}", age=99, email=f"{branch}{n}@x") for n in numbers]

@@ -16,7 +16,9 @@ from tests.spark.inputs import SCHEMA, content, knows, note, owns, person
 import omnigraph
 from omnigraph.errors import InvalidArgumentError, InvalidDataError
 from omnigraph.graph import Graph
-from omnigraph.operations.replay import Changes, replay
+from omnigraph.operations.replay import Changes
+from omnigraph.operations.requests import Replay
+from omnigraph.operations.verbs import run
 from omnigraph.spark.changestream import ChangeStream, change_schema
 from omnigraph.spark.netchanges import net_changes
 from omnigraph.spark.source import source_at
@@ -67,7 +69,7 @@ def test_another_graph_is_kept_equal(source: Graph, tmp_path: Path, most: int) -
     for number, rows in enumerate(batches(stream(source, most=most))):
         for _ in range(2):  # a repeated batch changes nothing
             conditions = Conditions("copier", idempotency_key=f"stream:copy:{number}")
-            replay(copy._context, net_changes(rows, None), "main", conditions)
+            run(copy._context, Replay(net_changes(rows, None), "main", conditions))
     assert content(copy) == content(source)
     assert {c.actor for c in copy.commits()} >= {"copier"}
     assert "Note" not in content(copy)
@@ -98,7 +100,7 @@ def test_changes_of_one_type_are_carried_out(source: Graph, tmp_path: Path) -> N
     columns = [part.strip("` ").split()[0].strip("`") for part in change_schema(table).split(", ")]
     reader = ChangeStream(source.snapshot().location, "main", table, "beginning", columns)
     for rows in batches(reader):
-        replay(copy._context, net_changes(rows, "Person"), "main")
+        run(copy._context, Replay(net_changes(rows, "Person"), "main"))
     assert content(copy)["Person"] == content(source)["Person"]
 
 
@@ -108,23 +110,23 @@ def test_a_stream_name_that_was_used_for_other_changes_is_refused(
     copy = omnigraph.init(str(tmp_path / "copy"), SCHEMA)
     first, *_ = batches(stream(source, most=2))
     conditions = Conditions("copier", idempotency_key="stream:copy:0")
-    replay(copy._context, net_changes(first, None), "main", conditions)
+    run(copy._context, Replay(net_changes(first, None), "main", conditions))
     other = Changes(removed={"Person": ["Ada"]})
     with pytest.raises(InvalidArgumentError, match="was used for another request"):
-        replay(copy._context, other, "main", conditions)
+        run(copy._context, Replay(other, "main", conditions))
 
 
 def test_changes_that_break_a_rule_are_refused(source: Graph) -> None:
     head = source.snapshot().commit_id
     with pytest.raises(InvalidDataError, match="Ada"):
-        replay(source._context, Changes(removed={"Person": ["Ada"]}), "main")
+        run(source._context, Replay(Changes(removed={"Person": ["Ada"]}), "main"))
     with pytest.raises(InvalidDataError, match="'_op'"):
         net_changes(pa.table({"id": ["a"]}), "Person")
     assert source.snapshot().commit_id == head
 
 
 def test_ids_that_are_gone_already_are_no_obstacle(source: Graph) -> None:
-    done = replay(source._context, Changes(removed={"Note": ["n1", "never"]}), "main")
+    done = run(source._context, Replay(Changes(removed={"Note": ["n1", "never"]}), "main"))
     assert done.commit is None
 
 

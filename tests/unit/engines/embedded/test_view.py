@@ -13,7 +13,8 @@ from omnigraph.engines.embedded import lookupcache, view
 from omnigraph.engines.embedded.lookupcache import Lookups
 from omnigraph.engines.embedded.view import View
 from omnigraph.graph import Graph
-from omnigraph.operations.maintain import optimize
+from omnigraph.operations.requests import Optimize
+from omnigraph.operations.verbs import run
 from omnigraph.rows.checks import check_rows
 from omnigraph.rows.deltas import TableDelta, removal
 from omnigraph.rows.findings import Findings, Origin
@@ -127,7 +128,7 @@ def test_lookups_follow_what_others_did(graph, monkeypatch):
             where = graph.create_branch("side")
             other = where
         if step % 10 == 9:
-            optimize(other._context)
+            run(other._context, Optimize())
         elif step % 5 == 4:
             other.mutate(f'query q() {{ delete Thing where name = "t{chance.randrange(60)}" }}')
         elif step % 17 == 16:
