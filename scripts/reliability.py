@@ -11,15 +11,15 @@ FIGURES = Path(__file__).resolve().parent.parent / "tests" / "crash" / "figures.
 Figures = Mapping[str, Any]
 
 INTRODUCTION = """\
-What `make crash` does to the program, and what came of it. Every campaign is a set
+The tests of `make crash` and their results. Every campaign is a set
 of ordinary tests in `tests/crash`; `make test` runs all planted bugs, universes and kill cycles,
 and a part of the rest. A failure names its seed, and the seed gives the same failure again:
-`python -m tests.universe 17` plays one universe, `python -m tests.lives 17` one life.
+`python -m tests.universe 17` runs one universe, `python -m tests.lives 17` one life.
 
-Processes are killed, and the power of a machine is cut: what was written and not yet forced to
-the medium is lost. Not played: a disk that acknowledges a flush and loses it all the same (only its
-symptoms, as damaged files), file systems other than ext4 with an ordered journal, a power cut of
-several machines that share a network file system, and power cuts of an S3 server.
+Processes are killed, and power failures are simulated: data that was written and not yet flushed to
+the disk is lost. Not tested: a disk that acknowledges a flush and loses the data (only its
+symptoms, as damaged files), file systems other than ext4 with an ordered journal, a power failure of
+several machines that share a network file system, and power failures of an S3 server.
 """
 
 MEMORY = """\
@@ -31,9 +31,9 @@ failed allocation of Python, NumPy or Arrow, and one that Lance reports, becomes
 
 Native code does not allow this everywhere: Rust, in which Lance is written, ends the process when
 an allocation fails (SIGABRT), and so does the C library when a new thread gets no thread-local
-data. Large work therefore asks for its memory first and leaves a reserve of 48 MiB. Writes with
+data. Large operations therefore check the free memory first and leaves a reserve of 48 MiB. Writes with
 less than about 200 MB to spare can still be ended in this way; the next open recovers the graph.
-Linux by default grants memory that it does not have and ends a process later (the OOM killer): set
+Linux overcommits memory by default and kills a process later (the OOM killer): set
 a limit of the container or `ulimit -v`, which are both respected, and keep 200 MB above what the
 process uses when idle.
 """
@@ -44,7 +44,7 @@ LYING_DISK = """\
 Every kind of file of a graph is damaged: one flipped bit, a page of zeros, cut to half, empty,
 missing, older content, the content of another file of its kind, and not readable at all. Then the
 graph is checked, queried and exported read-only, opened for writing, queried and written to. Each
-of these must give the right answer or an error of ours; an older state counts as right only if
+of these must give the right answer or an error of OmniGraph; an older state counts as right only if
 opening reported the loss. *Harmless*: all answers were right and nothing was reported.
 *Reported*: all answers were right, and `fsck` or opening reported damage.
 
