@@ -18,8 +18,8 @@ and a part of the rest. A failure names its seed, and the seed gives the same fa
 
 Processes are killed, and power failures are simulated: data that was written and not yet flushed to
 the disk is lost. Not tested: a disk that acknowledges a flush and loses the data (only its
-symptoms, as damaged files), file systems other than ext4 with an ordered journal, a power failure of
-several machines that share a network file system, and power failures of an S3 server.
+symptoms, as damaged files), file systems other than ext4 with an ordered journal, a power
+failure of several machines that share a network file system, and power failures of an S3 server.
 """
 
 MEMORY = """\
@@ -31,8 +31,8 @@ failed allocation of Python, NumPy or Arrow, and one that Lance reports, becomes
 
 Native code does not allow this everywhere: Rust, in which Lance is written, ends the process when
 an allocation fails (SIGABRT), and so does the C library when a new thread gets no thread-local
-data. Large operations therefore check the free memory first and leaves a reserve of 48 MiB. Writes with
-less than about 200 MB to spare can still be ended in this way; the next open recovers the graph.
+data. Large operations therefore check the free memory first and leave a reserve of 48 MiB. Writes
+with less than about 200 MB to spare can still be ended in this way; the next open recovers the graph.
 Linux overcommits memory by default and kills a process later (the OOM killer): set
 a limit of the container or `ulimit -v`, which are both respected, and keep 200 MB above what the
 process uses when idle.
