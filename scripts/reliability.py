@@ -32,10 +32,10 @@ failed allocation of Python, NumPy or Arrow, and one that Lance reports, becomes
 Native code does not allow this everywhere: Rust, in which Lance is written, ends the process when
 an allocation fails (SIGABRT), and so does the C library when a new thread gets no thread-local
 data. Large operations therefore check the free memory first and leave a reserve of 48 MiB. Writes
-with less than about 200 MB to spare can still be ended in this way; the next open recovers the graph.
-Linux overcommits memory by default and kills a process later (the OOM killer): set
-a limit of the container or `ulimit -v`, which are both respected, and keep 200 MB above what the
-process uses when idle.
+with less than about 200 MB to spare can still be ended in this way; the next open recovers the
+graph. Linux overcommits memory by default and kills a process later (the OOM killer): set a limit
+of the container or `ulimit -v`, which are both respected, and keep 200 MB above what the process
+uses when idle.
 """
 
 LYING_DISK = """\
