@@ -1,9 +1,10 @@
 """How the program fails: what it prints about an error, and its exit code.
 
-    0  done                                  5 conflict with a concurrent commit 1  failed
-    6  look first: outcome unknown, or recovery is due 2  wrong use of the program              7
-    denied 3  what was named does not exist         8  the schema, query or data is not valid 4  a
-    condition of yours did not hold     9  a limit was reached
+    0  success                               5  conflict with a concurrent commit
+    1  failure                               6  outcome unknown, or recovery is required
+    2  usage error                           7  denied
+    3  the named object does not exist       8  the schema, query or data is not valid
+    4  a condition was not met               9  a limit was exceeded
                                            130  stopped with Ctrl-C
 
 Guarantees: errors go to standard error, so that standard output holds data alone; with `--json`

@@ -1,7 +1,7 @@
 """Creating, renaming and deleting branches.
 
-    __refs/<name>.json     the branch id of a name, and where that branch starts __deleted/<id>.json
-    the deletion of a branch: actor and time; its files are reclaimed later
+    __refs/<name>.json     the branch id of a name, and where that branch starts
+    __deleted/<id>.json    the deletion of a branch: actor and time; its files are reclaimed later
 
 Guarantees: a branch appears and disappears with one object write; what a crash leaves behind is
 unreachable and is reclaimed by `orphans`; a name can be reused immediately, because ids are never

@@ -1,7 +1,8 @@
 """Garbage: unreferenced files next to the tables.
 
-    __staging/<ulid>/     rows of a load on Spark that was killed __merged/<ulid>.json  record of a
-    merge that was not published __derived/…           arrays derived from removed tables
+    __staging/<ulid>/     rows of a load on Spark that was killed
+    __merged/<ulid>.json  record of a merge that was not published
+    __derived/…           arrays derived from removed tables
 
 Files younger than `litter_s` of the policy are kept, because a process may still be working on it;
 what a commit of any branch names stays.

@@ -2,8 +2,9 @@
 
     omnigraph.draw(graph.query("query q() { match { $p: Person  $p knows $f } return { $p, $f } }"))
 
-    elements   the nodes and edges of a result layout     the positions of nodes svg        the
-    picture
+    elements   the nodes and edges of a result
+    layout     the positions of nodes
+    svg        the picture
 
 The same result gives the same picture; no library beyond numpy.
 """

@@ -1,8 +1,8 @@
 """Computes the vectors of `@embed` properties of existing rows.
 
-    embed(context, EmbedOptions(types=("Doc",)))              missing and stale ones embed(context,
-    EmbedOptions(everything=True))             all of them embed(context, EmbedOptions(clean=True))
-    remove them
+    embed(context, EmbedOptions(types=("Doc",)))              missing and stale ones
+    embed(context, EmbedOptions(everything=True))             all of them
+    embed(context, EmbedOptions(clean=True))                  remove them
 
 Guarantees: one commit, which names model and properties, or none when there is nothing to do; a
 vector whose text has not changed is kept unless all are requested; vectors of two models are never

@@ -1,8 +1,8 @@
 """Ingest: writes rows in this process.
 
-    append      every id must be new; an existing id is a conflict and nothing is written merge an
-    existing row is replaced; of several records with one id the last is used overwrite   the input
-    replaces all rows of its types
+    append      every id must be new; an existing id is a conflict and nothing is written
+    merge       an existing row is replaced; of several records with one id the last is used
+    overwrite   the input replaces all rows of its types
 
 Guarantees: one atomic commit; the order of records matters only for duplicates in `merge`, so edges
 may precede their nodes; everything is validated before a table changes. Inputs beyond the size

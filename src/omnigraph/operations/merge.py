@@ -1,8 +1,8 @@
 """Merges one branch into another.
 
-    up to date     the target contains all commits of the source; nothing is done fast-forward   the
-    target adopts the commits of the source; no data is copied merged         one commit with two
-    parents and the changes of both sides
+    up to date     the target contains all commits of the source; nothing is done
+    fast-forward   the target adopts the commits of the source; no data is copied
+    merged         one commit with two parents and the changes of both sides
 
 Guarantees: atomic; with an unresolved conflict nothing is written; a preview never writes. After a
 concurrent commit the merge is prepared again, a limited number of times.

@@ -2,9 +2,10 @@
 that was copied or moved; and branches with damaged files, which are reset to their newest intact
 commit.
 
-    repair(context)                          shows what it found repair(context, confirm=True)
-    publishes what is verified maintenance … force=True                             also publishes
-    other changes … discard=True                           discards other changes
+    repair(context)                          shows the findings
+    repair(context, confirm=True)            publishes verified maintenance
+    … force=True                             also publishes other changes
+    … discard=True                           discards other changes
 
 Guarantees: without `confirm` nothing changes; other changes are reported and not published unless
 forced; one commit, which records the findings and actions. A moved graph is repaired first, and

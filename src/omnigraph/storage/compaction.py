@@ -1,8 +1,8 @@
 """Compaction: the same rows in fewer files.
 
-    plan = plan_layout(table)                 nothing is written rewritten = rewrite(dataset, plan)
-    new files, not visible yet groups = still_valid(dataset, rewritten)  those that fit a newer
-    version too
+    plan = plan_layout(table)                 nothing is written
+    rewritten = rewrite(dataset, plan)        new files, not visible yet
+    groups = still_valid(dataset, rewritten)  those that fit a newer version too
 
 Guarantees: rows keep their values, blobs and row ids; files whose rows were changed in the meantime
 are left alone, so that compaction never undoes a write; a table that was just compacted has nothing

@@ -1,8 +1,9 @@
 """Durability: flushes files to the disk, so that acknowledged commits survive a power failure.
 
-    power      before a commit is published, everything that it references is on the disk; before it
-    is acknowledged, the publish is too process    the operating system decides when to write:
-    killing a process loses nothing, a power failure may lose the last seconds
+    power      before a commit is published, everything that it references is on the disk; before
+               it is acknowledged, the publish is too
+    process    the operating system decides when to write: killing a process loses nothing, a power
+               failure may lose the last seconds
 
 `Medium.force` is one `syncfs` per file system, which covers data, deletion, index and transaction
 files, manifests, control objects and directory entries, written by any process of this machine.

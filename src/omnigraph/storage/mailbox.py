@@ -1,9 +1,9 @@
 """Request files (letters) to the owner of a writer lock: a waiting process writes its request, and
 the owner may execute it.
 
-    <lock>.letters/<id>.posted        written by a waiting process <lock>.letters/<id>.taken.<note>
-    taken by the lock owner, with a note <lock>.letters/<id>.answer        the response of the lock
-    owner
+    <lock>.letters/<id>.posted        written by a waiting process
+    <lock>.letters/<id>.taken.<note>  taken by the lock owner, with a note
+    <lock>.letters/<id>.answer        the response of the lock owner
 
 Guarantees: a letter is taken or withdrawn, never both; the letter of a process that has ended is
 not taken, because a writer holds an OS lock on its letter while it runs; the lock owner removes

@@ -1,15 +1,16 @@
 """Maintenance of one table, prepared without a lock and adapted to the current version.
 
-    plan = plan_upkeep(table_type, table)           what is to be done; nothing is written plan =
-    adopt(root, table_type, plan, branch_id) the same on a new line of a branch's own work =
-    prepare(root, table_type, plan, tell)    slow, concurrent with writers fitted = fit(root,
-    current, work)               fast, under the lock
+    plan = plan_upkeep(table_type, table)           what is to be done; nothing is written
+    plan = adopt(root, table_type, plan, branch_id) the same on a new fork of the branch
+    work = prepare(root, table_type, plan, tell)    slow, concurrent with writers
+    fitted = fit(root, current, work)               fast, under the lock
 
 Up to four steps, which land one after the other and become visible together:
 
-    take away the columns of dropped properties     metadata alone drop the indexes that are to be
-    rebuilt     so that they stand in no file's way put new files in the place of old ones add index
-    segments, over the new files too
+    remove the columns of dropped properties        metadata only
+    drop the indexes that are to be rebuilt         so that they do not block compaction
+    replace old files by new ones
+    add index segments, also over the new files
 
 An index can only be built over files that a version of the table names. So the first three steps
 are also taken on a *detached* version: one that no line of the table knows, for `prepare` alone.
