@@ -56,6 +56,17 @@ def free_bytes() -> int:
     return min([_UNLIMITED, *_machine(), *_container(), *_process()])
 
 
+def total_bytes() -> int:
+    """The memory that this process may use at all: the machine's, or its container's."""
+    limits = [os.sysconf("SC_PHYS_PAGES") * _PAGE_BYTES]
+    for limit, _ in _CGROUPS:
+        try:
+            limits.append(int(limit.read_text()))
+        except (OSError, ValueError):  # no such file, or "max"
+            continue
+    return min(limits)
+
+
 def _recently_free() -> int:
     global _seen  # one measurement for all threads; a race measures twice
     now = time.monotonic()

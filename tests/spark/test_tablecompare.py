@@ -85,7 +85,7 @@ def test_a_merge_compared_on_spark_is_the_same_merge(
         context = two_sides(str(tmp_path / engine))
         graph = omnigraph.open(context.root.uri)
         with monkeypatch.context() as patch:
-            patch.setattr(mergeplan, "machine_memory", lambda: 400)
+            patch.setattr(mergeplan.headroom, "total_bytes", lambda: 400)
             with pytest.raises(LimitExceededError):
                 graph.preview_merge("side", engine=engine)
         preview = graph.preview_merge("side", engine=engine)

@@ -18,9 +18,9 @@ from unittest.mock import patch
 from tests.support.resultequality import assert_same_rows
 
 import omnigraph
+from omnigraph.caches import AnyCache
 from omnigraph.engines.embedded import EmbeddedEngine, adjacency_store, lineage
 from omnigraph.engines.embedded.bounds import Bounds
-from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.history.resolve import Target, resolve
@@ -60,7 +60,7 @@ TOPICS = 4
 BUDGETS = (0, 400, 1500, 4000, 1 << 20)
 
 
-class LossyCache(ByteCache):
+class LossyCache(AnyCache):
     """A cache that loses entries by chance whenever it is asked for one."""
 
     def __init__(self, chance: random.Random) -> None:
@@ -147,7 +147,7 @@ class Pressure:
     # Questions
 
     def _ask_all(self) -> None:
-        self.cache.budget_bytes = self.chance.choice(BUDGETS)
+        self.cache.limit_bytes = self.chance.choice(BUDGETS)
         self.cache.share = self.chance.choice([0.0, 0.02, 0.2])
         newest = self.states[-1]
         for snapshot in (newest, self.chance.choice(self.states[-6:]), newest):

@@ -6,14 +6,13 @@ Deliberately absent: which provider to use; that is configuration.
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
 
 from omnigraph import logs
+from omnigraph.caches import Cache
 from omnigraph.embedding.answers import Vectors, unit_vectors
 from omnigraph.embedding.config import EmbeddingConfig, Provider
 from omnigraph.embedding.gemini import GeminiBackend
@@ -42,7 +41,7 @@ class EmbeddingClient:
         self.config = config
         self._backend = backend or _backend(config)
         self._retry = retry or Retry(config.attempts, config.backoff_ms / 1000)
-        self._queries = _Memory(_REMEMBERED_QUERIES)
+        self._queries: Cache[tuple[str, int], Vectors] = Cache(entries=_REMEMBERED_QUERIES)
 
     @property
     def model(self) -> str:
@@ -63,11 +62,11 @@ class EmbeddingClient:
 
     def embed_query(self, text: str, dim: int) -> Vectors:
         """The vector of one query text. Read-only, for it is remembered."""
-        found = self._queries.get((text, dim))
+        found = self._queries.peek((text, dim))
         if found is None:
             found = self._embed([text], dim, Role.QUERY)[0]
             found.flags.writeable = False
-            self._queries.put((text, dim), found)
+            self._queries.put((text, dim), found, 4 * dim)
         return found
 
     def embed_for(self, text: str, recorded: str | None, dim: int) -> Vectors:
@@ -134,25 +133,3 @@ def _backend(config: EmbeddingConfig) -> Backend:
             return LocalBackend(config)
         case Provider.MOCK:
             return MockBackend()
-
-
-class _Memory:
-    """Vectors of recent queries."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._lock = threading.Lock()
-        self._vectors: OrderedDict[tuple[str, int], Vectors] = OrderedDict()
-
-    def get(self, key: tuple[str, int]) -> Vectors | None:
-        with self._lock:
-            found = self._vectors.get(key)
-            if found is not None:
-                self._vectors.move_to_end(key)
-            return found
-
-    def put(self, key: tuple[str, int], vector: Vectors) -> None:
-        with self._lock:
-            self._vectors[key] = vector
-            if len(self._vectors) > self._limit:
-                self._vectors.popitem(last=False)

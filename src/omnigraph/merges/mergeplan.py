@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
 
-from omnigraph import progress
+from omnigraph import headroom, progress
 from omnigraph.merges.orphans import decide_orphans, find_orphans, orphan_conflict
 from omnigraph.merges.resultchecks import find_violations
 from omnigraph.merges.schemaconflicts import schema_conflicts
@@ -20,7 +20,7 @@ from omnigraph.merges.sides import Sides
 from omnigraph.merges.tablemerge import Choices, TableStep, merge_one, merge_tables
 from omnigraph.model.catalog import ID_COLUMN, TableKind
 from omnigraph.model.conflict import MergeConflict, Side
-from omnigraph.storage.membudget import bounded, machine_memory
+from omnigraph.storage.membudget import bounded
 
 # Combining takes so many times the bytes of what both sides changed: copies in order of id, hashes
 # of ids, and the rows to write.
@@ -63,7 +63,7 @@ def _plan(sides: Sides, choices: Choices) -> MergePlan:
         conflicts = schema_conflicts(sides)
         if sides.schema.clashes:
             return MergePlan(sides, {}, tuple(conflicts))
-        with bounded(machine_memory() // _TIMES_HELD, "merge"):
+        with bounded(headroom.total_bytes() // _TIMES_HELD, "merge"):
             steps = {step.table.id: step for step in merge_tables(sides, choices)}
     progress.report("check")
     orphans = find_orphans(sides, steps)

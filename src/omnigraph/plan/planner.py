@@ -6,10 +6,9 @@ query, so that the identity it is found by cannot be reused meanwhile.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 
+from omnigraph.caches import Cache
 from omnigraph.ir.query import ReadQuery, ResultField
 from omnigraph.model.catalog import Catalog
 from omnigraph.plan.estimate import Context, with_rows
@@ -20,6 +19,7 @@ from omnigraph.plan.statistics import Statistics
 from omnigraph.plan.trees import transform
 
 _CACHED_PLANS = 1024
+_PLAN_BYTES = 16 << 10  # of one plan, about
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,26 +52,18 @@ class Planner:
     """`plan_query` with memory."""
 
     def __init__(self, limit: int = _CACHED_PLANS) -> None:
-        self._limit = limit
-        self._lock = threading.Lock()
-        self._plans: OrderedDict[tuple[int, str, Statistics], Plan] = OrderedDict()
+        self._plans: Cache[tuple[int, str, Statistics], Plan] = Cache(
+            entries=limit, nominal_bytes=_PLAN_BYTES
+        )
 
     def plan(self, query: ReadQuery, catalog: Catalog, statistics: Statistics) -> Plan:
         # Compiled queries are cached themselves, so the same text arrives as the same object;
         # hashing a whole IR tree would cost more than running a point lookup.
         key = (id(query), catalog.hash, statistics)
-        with self._lock:
-            found = self._plans.get(key)
-            if found is not None and found.query is query:
-                self._plans.move_to_end(key)
-                return found
+        found = self._plans.peek(key)
+        if found is not None and found.query is query:
+            return found
         plan = plan_query(query, catalog, statistics)
         if catalog.hash:
-            self._keep(key, plan)
+            self._plans.put(key, plan)
         return plan
-
-    def _keep(self, key: tuple[int, str, Statistics], plan: Plan) -> None:
-        with self._lock:
-            self._plans[key] = plan
-            while len(self._plans) > self._limit:
-                self._plans.popitem(last=False)

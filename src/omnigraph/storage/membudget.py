@@ -9,17 +9,13 @@ the system ends the process; who sets no bound pays for one lookup.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 from omnigraph.errors import LimitExceededError
-
-_CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 class _Rows(Protocol):
@@ -74,15 +70,6 @@ def held(parts: Iterable[R]) -> Iterator[R]:
         if bound is not None:
             bound.add(part.nbytes)
         yield part
-
-
-def machine_memory() -> int:
-    """The bytes that this process may use: the machine's, or its container's."""
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        return min(memory, int(_CGROUP.read_text()))
-    except (OSError, ValueError):  # no such file, or "max"
-        return memory
 
 
 def _gib(size_bytes: int) -> str:

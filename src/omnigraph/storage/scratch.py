@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -27,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.caches import Cache
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.storage.analysis import TEXT_INDEX_OPTIONS
 from omnigraph.storage.filters import scanner
@@ -60,31 +59,19 @@ class Scratch:
 
 
 class ScratchIndexes:
-    """Entries by content, least recently used first out."""
+    """Entries by content."""
 
     def __init__(self, budget_bytes: int = _KEPT_BYTES) -> None:
-        self._budget = budget_bytes
-        self._lock = threading.Lock()
-        self._entries: OrderedDict[Key, Scratch] = OrderedDict()
+        self._entries: Cache[Key, Scratch] = Cache(budget_bytes)
 
     def get(self, table: Table, column: str, fragments: Sequence[Any]) -> Scratch:
         key = scratch_key(table, column, fragments)
-        with self._lock:
-            found = self._entries.get(key)
-            if found is not None:
-                self._entries.move_to_end(key)
-                return found
-        made = _build(table, column, fragments)
-        with self._lock:
-            if made.bytes <= self._budget:
-                self._entries[key] = made
-            while sum(entry.bytes for entry in self._entries.values()) > self._budget:
-                self._entries.popitem(last=False)
-        return made
+        return self._entries.get(
+            key, lambda: _build(table, column, fragments), lambda made: made.bytes
+        )
 
     def clear(self) -> None:
-        with self._lock:
-            self._entries.clear()
+        self._entries.clear()
 
 
 def scratch_key(table: Table, column: str, fragments: Sequence[Any]) -> Key:

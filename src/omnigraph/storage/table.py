@@ -14,8 +14,6 @@ Absent on purpose: anything that writes, and any knowledge of graph types; colum
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.caches import Cache
 from omnigraph.errors import (
     InvariantViolationError,
     StorageNotFoundError,
@@ -45,6 +44,7 @@ ROW_ID = "_rowid"
 BATCH_ROWS = 65_536
 
 _OPEN_TABLES = 512
+_HANDLE_BYTES = 64 << 10  # of one open table with its manifest, about
 _SESSIONS = 8
 # Looking up one row id costs as much as listing so many.
 _ROWS_PER_LOOKUP = 16
@@ -231,54 +231,38 @@ _Key = tuple[str, str, str | None, int, str]
 
 
 class _Handles:
-    """Open tables, least recently used first out."""
+    """Open tables, and the Lance sessions that they share."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._lock = threading.Lock()
-        self._tables: OrderedDict[_Key, Table] = OrderedDict()
-        self._sessions: OrderedDict[str, Any] = OrderedDict()
+        self._tables: Cache[_Key, Table] = Cache(entries=limit, nominal_bytes=_HANDLE_BYTES)
+        self._sessions: Cache[str, Any] = Cache(entries=_SESSIONS)
 
     def session(self, location: Location) -> Any:
         """The Lance session of all tables with these storage options. A session caches metadata
         by address, and one address may lead to two stores."""
-        options = location.key.removeprefix(location.uri)
-        with self._lock:
-            found = self._sessions.pop(options, None)
-            if found is None:
-                found = lance.Session(  # type: ignore[attr-defined]
-                    index_cache_size_bytes=_INDEX_CACHE_BYTES,
-                    metadata_cache_size_bytes=_METADATA_CACHE_BYTES,
-                )
-            self._sessions[options] = found
-            while len(self._sessions) > _SESSIONS:
-                self._sessions.popitem(last=False)
-            return found
+        return self._sessions.get(location.key.removeprefix(location.uri), _new_session)
 
     def get(self, key: _Key) -> Table | None:
-        with self._lock:
-            table = self._tables.get(key)
-            if table is not None:
-                self._tables.move_to_end(key)
-            return table
+        return self._tables.peek(key)
 
     def put(self, key: _Key, table: Table) -> Table:
-        with self._lock:
-            kept = self._tables.setdefault(key, table)
-            while len(self._tables) > self._limit:
-                self._tables.popitem(last=False)
-            return kept
+        return self._tables.get(key, lambda: table)
 
     def drop(self, address: str, path: str, fork: str | None) -> None:
-        with self._lock:
-            gone = [key for key in self._tables if key[:3] == (address, path, fork)]
-            for key in gone:
-                del self._tables[key]
+        for key, _ in self._tables.items():
+            if key[:3] == (address, path, fork):
+                self._tables.drop(key)
 
     def clear(self) -> None:
-        with self._lock:
-            self._tables.clear()
-            self._sessions.clear()
+        self._tables.clear()
+        self._sessions.clear()
+
+
+def _new_session() -> Any:
+    return lance.Session(  # type: ignore[attr-defined]
+        index_cache_size_bytes=_INDEX_CACHE_BYTES,
+        metadata_cache_size_bytes=_METADATA_CACHE_BYTES,
+    )
 
 
 _handles = _Handles(_OPEN_TABLES)

@@ -623,7 +623,7 @@ def test_more_changes_than_fit_into_memory_are_refused(
     """While they are read, not by the system when there is no memory left."""
     before = content(diverged)
     with monkeypatch.context() as patch:
-        patch.setattr(mergeplan, "machine_memory", lambda: 400)
+        patch.setattr(mergeplan.headroom, "total_bytes", lambda: 400)
         with pytest.raises(LimitExceededError, match="would hold more rows than fit") as caught:
             run(diverged, Merge("f"))
     assert caught.value.limit == 100

@@ -26,9 +26,9 @@ from typing import TypeAlias
 import numpy as np
 
 from omnigraph import logs
+from omnigraph.caches import AnyCache
 from omnigraph.engines.embedded.adjacency import Endpoints, Neighbours
 from omnigraph.engines.embedded.bounds import Bounds
-from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.malloc import give_back
 from omnigraph.engines.embedded.rownumbers import FROM_NOTHING, Array, Label, Numbering
 from omnigraph.engines.embedded.tablecache import Resident
@@ -80,7 +80,7 @@ class Keeper:
     """Keeps and finds the adjacency of one graph's edges."""
 
     def __init__(
-        self, location: Location, cache: ByteCache, bounds: Bounds, open_version: Open
+        self, location: Location, cache: AnyCache, bounds: Bounds, open_version: Open
     ) -> None:
         self._root = GraphRoot(location)
         self._cache = cache

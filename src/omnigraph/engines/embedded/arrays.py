@@ -1,7 +1,7 @@
 """Arrays by row number of one table version: columns, numbers of ids, and the order of ids.
 
 A few rows are asked from storage; once that has been done often enough to have paid for reading a
-column whole, the column is read and kept in a shared `ByteCache`, from which it may go at any time.
+column whole, the column is read and kept in a shared `Cache`, from which it may go at any time.
 
 Guarantees: all that one `Arrays` hands out is in the same numbering, whatever the cache has dropped
 or others have put there meanwhile; whichever way a value is found, it is the value at this version.
@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.caches import AnyCache
 from omnigraph.engines.embedded.bounds import Bounds
-from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.rownumbers import NOBODY, Array, Label, Numbering, Placing
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.storage.table import ROW_ID
@@ -43,7 +43,7 @@ class Arrays:
     """A table version under one numbering."""
 
     def __init__(
-        self, resident: Resident, numbering: Numbering, cache: ByteCache, bounds: Bounds
+        self, resident: Resident, numbering: Numbering, cache: AnyCache, bounds: Bounds
     ) -> None:
         self.numbering = numbering
         self.label = Label(resident.key, numbering.serial)
@@ -102,7 +102,7 @@ class Arrays:
         if self._resident.table is None or self.held(column) is not None:
             return True
         width = _width(self._resident.table.schema.field(column).type)
-        return self._resident.rows * width <= self._cache.budget_bytes // _LARGEST_SHARE
+        return self._resident.rows * width <= self._cache.limit_bytes // _LARGEST_SHARE
 
     def values(self, column: str, numbers: Array) -> pa.Array:
         """The values of some rows; `NOBODY` has null."""

@@ -15,9 +15,9 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
+from omnigraph.caches import AnyCache, Cache
 from omnigraph.engines.base import DEFAULT_OPTIONS, Options
 from omnigraph.engines.embedded import firstpage, projection
-from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.execute import Execution
 from omnigraph.engines.embedded.frame import Frame
 from omnigraph.engines.embedded.lineage import Lineage
@@ -35,6 +35,7 @@ from omnigraph.plan.trees import operators
 from omnigraph.storage.table import open_table
 
 _STATISTICS = 256
+_NOMINAL = 4 << 10  # bytes of the statistics of one commit, about
 # A branch on fewer rows than this asks the indexes of its edges.
 _FEW_ANCHORS = 1000
 # Up to this many rows, a query ends before anybody could interrupt it.
@@ -56,10 +57,12 @@ class EmbeddedEngine:
     name = "embedded"
 
     def __init__(self, cache_bytes: int | None = None) -> None:
-        self.cache = ByteCache(cache_bytes)
+        self.cache: AnyCache = Cache(cache_bytes)
         self._lineage = Lineage()
         self._known: WeakKeyDictionary[Plan, _Traits] = WeakKeyDictionary()
-        self._statistics: dict[tuple[str, str, str, str], Statistics] = {}
+        self._statistics: Cache[tuple[str, str, str, str], Statistics] = Cache(
+            entries=_STATISTICS, nominal_bytes=_NOMINAL
+        )
 
     def statistics(self, snapshot: Snapshot) -> Statistics:
         """Row counts from the snapshot, indexes from its tables; read once per commit."""
@@ -69,13 +72,11 @@ class EmbeddedEngine:
             snapshot.commit_id,
             snapshot.catalog.hash,
         )
-        found = self._statistics.get(key)
+        found = self._statistics.peek(key)
         if found is None:
             found = from_snapshot(snapshot, _indexed(snapshot))
-            if len(self._statistics) >= _STATISTICS:
-                self._statistics.clear()
             if snapshot.commit_id:
-                self._statistics[key] = found
+                self._statistics.put(key, found)
         return found
 
     def _traits(self, plan: Plan) -> _Traits:

@@ -12,8 +12,6 @@ Deliberately absent: the data themselves, which the cache may have dropped meanw
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.caches import Cache
 from omnigraph.engines.embedded.rownumbers import (
     Array,
     Label,
@@ -78,30 +77,23 @@ class Lineage:
     """The versions that an engine has seen, by table."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._seen: OrderedDict[tuple[str, str], list[Resident]] = OrderedDict()
+        self._seen: Cache[tuple[str, str], tuple[Resident, ...]] = Cache(entries=_TABLES)
 
     def remember(self, location: Location, resident: Resident) -> None:
         if resident.table is None:
             return
         key = (location.key, resident.table.version.path)
-        with self._lock:
-            known = self._seen.setdefault(key, [])
-            self._seen.move_to_end(key)
-            if resident not in known:
-                known.append(resident)
-            del known[:-_VERSIONS_PER_TABLE]
-            while len(self._seen) > _TABLES:
-                self._seen.popitem(last=False)
+        known = self._seen.peek(key) or ()
+        if resident not in known:
+            known = (*known, resident)[-_VERSIONS_PER_TABLE:]
+        self._seen.put(key, known)
 
     def ancestor(self, location: Location, resident: Resident) -> Ancestor | None:
         """The nearest earlier version from which this one descends by a small change."""
         assert resident.table is not None
         version = resident.table.version
-        with self._lock:
-            known = list(self._seen.get((location.key, version.path), ()))
-        known.sort(key=_number, reverse=True)
-        for older in known:
+        known = self._seen.peek((location.key, version.path)) or ()
+        for older in sorted(known, key=_number, reverse=True):
             if older is resident or _number(older) >= version.version or not older.is_numbered:
                 continue
             delta = _small_delta(location, older, version)

@@ -9,12 +9,11 @@ Deliberately absent: rows, and waiting. Two threads that miss at once both build
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import TypeAlias
 
 import pyarrow as pa
 
+from omnigraph.caches import Cache
 from omnigraph.engines.embedded.keylookup import Lookup
 from omnigraph.model.catalog import ID_COLUMN
 from omnigraph.model.keys import composite_keys
@@ -32,6 +31,7 @@ _LARGE = 5_000_000
 # A change of more rows than this is not applied incrementally; the lookup is rebuilt on demand.
 _LONG_CHANGE = 50_000
 _BUDGET_BYTES = 1 << 30
+_COUNTED = 1024  # keys whose questions are counted
 # So many questions about a large table go to its files before a lookup is built.
 _PATIENCE = 1
 _PATIENCE_INDEXED = 16
@@ -53,18 +53,16 @@ class Lookups:
     """Lookups by table and columns, each at the newest version that was asked for."""
 
     def __init__(self, budget_bytes: int = _BUDGET_BYTES) -> None:
-        self._budget = budget_bytes
-        self._held: OrderedDict[_Key, tuple[TableVersion, Lookup]] = OrderedDict()
-        self._missed: OrderedDict[_Key, int] = OrderedDict()
-        self._guard = threading.Lock()
+        self._held: Cache[_Key, tuple[TableVersion, Lookup]] = Cache(budget_bytes)
+        self._missed: Cache[_Key, int] = Cache(entries=_COUNTED)
 
     def at(self, root: GraphRoot, version: TableVersion, columns: Columns) -> Lookup | None:
         """The lookup of a version, or None when its files should be asked instead."""
         key = _key(root, version, columns)
-        held = self._get(key)
+        held = self._held.peek(key)
         if held is not None and not _same_content(held[0], version):
             self._bring_forward(root, held[0], version)
-            held = self._get(key)
+            held = self._held.peek(key)
         if held is not None:
             if _same_content(held[0], version):
                 return held[1]
@@ -75,13 +73,6 @@ class Lookups:
         found = _built(root, version, columns)
         self._keep(key, version, found)
         return found
-
-    def _get(self, key: _Key) -> tuple[TableVersion, Lookup] | None:
-        with self._guard:
-            held = self._held.get(key)
-            if held is not None:
-                self._held.move_to_end(key)
-            return held
 
     def _bring_forward(self, root: GraphRoot, old: TableVersion, new: TableVersion) -> None:
         """Carry all lookups of one version along to a later one of the same line, if that is
@@ -107,14 +98,13 @@ class Lookups:
         for columns, lookup in self._held_of(root, old, delta):
             key = _key(root, new, columns)
             if rows > _LONG_CHANGE or lookup.is_worn:
-                self._drop(key)
+                self._held.drop(key)
             else:
                 self._keep(key, new, changed(lookup, delta, columns))
 
     def clear(self) -> None:
-        with self._guard:
-            self._held.clear()
-            self._missed.clear()
+        self._held.clear()
+        self._missed.clear()
 
     def _held_of(
         self, root: GraphRoot, old: TableVersion | None, delta: TableDelta
@@ -125,36 +115,23 @@ class Lookups:
 
     def _at(self, root: GraphRoot, version: TableVersion) -> list[tuple[Columns, Lookup]]:
         line = _key(root, version, BY_ID)[:3]
-        with self._guard:
-            return [
-                (key[3], lookup)
-                for key, (held, lookup) in self._held.items()
-                if key[:3] == line and held.version == version.version
-            ]
+        return [
+            (key[3], lookup)
+            for key, (held, lookup) in self._held.items()
+            if key[:3] == line and held.version == version.version
+        ]
 
     def _worth_building(self, root: GraphRoot, key: _Key, version: TableVersion) -> bool:
         if version.rows <= _SMALL:
             return True
         if version.rows > _LARGE:
             return False
-        with self._guard:
-            asked = self._missed[key] = self._missed.pop(key, 0) + 1
-            while len(self._missed) > 1024:
-                self._missed.popitem(last=False)
+        asked = (self._missed.peek(key) or 0) + 1
+        self._missed.put(key, asked)
         return asked > (_PATIENCE_INDEXED if _is_indexed(root, version, key[3]) else _PATIENCE)
 
     def _keep(self, key: _Key, version: TableVersion, lookup: Lookup) -> None:
-        with self._guard:
-            self._held[key] = (version, lookup)
-            self._held.move_to_end(key)
-            used = sum(held.nbytes for _, held in self._held.values())
-            while used > self._budget and len(self._held) > 1:
-                _, (_, dropped) = self._held.popitem(last=False)
-                used -= dropped.nbytes
-
-    def _drop(self, key: _Key) -> None:
-        with self._guard:
-            self._held.pop(key, None)
+        self._held.put(key, (version, lookup), lookup.nbytes)
 
 
 def _key(root: GraphRoot, version: TableVersion, columns: Columns) -> _Key:

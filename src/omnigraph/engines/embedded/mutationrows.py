@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.caches import AnyCache, Cache
 from omnigraph.engines.base import DEFAULT_OPTIONS
 from omnigraph.engines.embedded.arrays import Arrays
 from omnigraph.engines.embedded.bounds import Bounds
-from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.catalog_view import Space, TypeView
 from omnigraph.engines.embedded.frame import Entities, Frame
 from omnigraph.engines.embedded.frameexpr import column, constant, holds
@@ -42,7 +42,7 @@ from omnigraph.rows.checks import TableType, system_columns
 from omnigraph.rows.columns import combined
 from omnigraph.storage.table import Table
 
-_NOTHING_HELD = ByteCache(0)
+_NOTHING_HELD: AnyCache = Cache(0)
 
 
 class Moment:

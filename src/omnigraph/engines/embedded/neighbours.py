@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.caches import AnyCache
 from omnigraph.engines.embedded.adjacency import (
     Endpoints,
     Neighbours,
@@ -34,7 +35,6 @@ from omnigraph.engines.embedded.adjacency_delta import (
 from omnigraph.engines.embedded.adjacency_store import Keeper, Labels, Numberings, Trio
 from omnigraph.engines.embedded.arrays import Arrays
 from omnigraph.engines.embedded.bounds import Bounds
-from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.catalog_view import TypeView
 from omnigraph.engines.embedded.malloc import give_back
 from omnigraph.engines.embedded.rownumbers import NOBODY, Array, Label
@@ -71,7 +71,7 @@ class Leg:
         near: TypeView,
         far: TypeView,
         outwards: bool,
-        cache: ByteCache,
+        cache: AnyCache,
         bounds: Bounds,
         keeper: Callable[[], Keeper] | None = None,
     ) -> None:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from omnigraph.caches import AnyCache
 from omnigraph.engines.base import Options
 from omnigraph.engines.embedded.adjacency_store import Keeper
 from omnigraph.engines.embedded.bounds import Bounds
-from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.catalog_view import Space, TypeView
 from omnigraph.engines.embedded.lineage import Ancestor, Lineage
 from omnigraph.engines.embedded.neighbours import Leg
@@ -32,7 +32,7 @@ class Run:
         self,
         snapshot: Snapshot,
         params: Mapping[str, Any],
-        cache: ByteCache,
+        cache: AnyCache,
         options: Options,
         lineage: Lineage | None = None,
     ) -> None:

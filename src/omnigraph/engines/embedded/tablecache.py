@@ -1,6 +1,6 @@
 """One table version that queries share: its table, its numbering, and what probes have cost.
 
-A numbering lives in a shared `ByteCache` and may go at any time; the next one may number the rows
+A numbering lives in a shared `Cache` and may go at any time; the next one may number the rows
 differently. A query therefore takes `arrays` once and finds all that is by number there.
 
 Guarantees: safe between threads.
@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 
+from omnigraph.caches import AnyCache
 from omnigraph.engines.embedded.arrays import Arrays
 from omnigraph.engines.embedded.bounds import Bounds
-from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.lineage import Ancestor, continued
 from omnigraph.engines.embedded.rownumbers import Array, Numbering, number_parts
 from omnigraph.storage.table import ROW_ID, IoCounters, Table
@@ -26,7 +26,7 @@ class Resident:
         self,
         key: Hashable,
         table: Table | None,
-        cache: ByteCache,
+        cache: AnyCache,
         find_ancestor: Callable[[Resident], Ancestor | None] | None = None,
     ) -> None:
         self.key = key

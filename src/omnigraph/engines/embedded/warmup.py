@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from omnigraph.caches import Cache
 from omnigraph.engines.base import Limits, Options
-from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.lineage import Lineage
 from omnigraph.engines.embedded.malloc import give_back
 from omnigraph.engines.embedded.run import Run
@@ -26,7 +26,7 @@ def keep_adjacency(
         if types is not None and edge.name not in types:
             continue
         # Numbers given from nothing, as every process would give them: only such are kept.
-        run = Run(snapshot, {}, ByteCache(), _UNBOUNDED, Lineage())
+        run = Run(snapshot, {}, Cache(), _UNBOUNDED, Lineage())
         if run.keeps(edge.name):
             tell(f"{edge.name}: neighbour lists")
             run.keep(edge.name)

@@ -8,10 +8,9 @@ Deliberately absent: files. Callers read them.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 
+from omnigraph.caches import Cache
 from omnigraph.errors import QueryError
 from omnigraph.ir.query import Query
 from omnigraph.lang.diagnostics import NOWHERE, Report, Source, offer
@@ -22,6 +21,7 @@ from omnigraph.lang.gq.syntax.parser import read
 from omnigraph.model.catalog import Catalog
 
 CACHE_SIZE = 512
+_COMPILED_BYTES = 32 << 10  # of one compiled query, about
 
 _Key = tuple[str, str | None, str]
 
@@ -34,37 +34,7 @@ class CompiledQuery:
     description: Description
 
 
-class _Cache:
-    """The most recently used results, up to a number of them."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._entries: OrderedDict[_Key, CompiledQuery] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: _Key) -> CompiledQuery | None:
-        with self._lock:
-            found = self._entries.get(key)
-            if found is not None:
-                self._entries.move_to_end(key)
-            return found
-
-    def put(self, key: _Key, value: CompiledQuery) -> None:
-        with self._lock:
-            self._entries[key] = value
-            self._entries.move_to_end(key)
-            if len(self._entries) > self._size:
-                self._entries.popitem(last=False)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._entries.clear()
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-
-cache = _Cache(CACHE_SIZE)
+cache: Cache[_Key, CompiledQuery] = Cache(entries=CACHE_SIZE, nominal_bytes=_COMPILED_BYTES)
 
 
 def parse(text: str, file: str | None = None) -> ast.File:
@@ -84,7 +54,7 @@ def compile_query(
 ) -> CompiledQuery:
     """Compile one query of a text; `name` may be left out where the text holds only one."""
     key = (text, name, catalog.hash)
-    found = cache.get(key) if catalog.hash else None
+    found = cache.peek(key) if catalog.hash else None
     if found is not None:
         return found
     tree, report = _parse(text, file)

@@ -10,9 +10,9 @@ import pytest
 from tests.support.querygraphs import Shape
 from tests.unit.engines.embedded.asked import ask, graph, people
 
+from omnigraph.caches import Cache
 from omnigraph.engines.base import Options
 from omnigraph.engines.embedded import EmbeddedEngine
-from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.errors import EmbeddingError, HistoryReclaimedError, InvalidArgumentError
 from omnigraph.model.snapshot import Snapshot, TableVersion
 
@@ -84,7 +84,8 @@ def test_threads_share_an_engine(snapshot: Snapshot) -> None:
 
 
 def test_an_entry_is_made_once() -> None:
-    cache, made = ByteCache(100), []
+    cache: Cache[str, object] = Cache(100)
+    made: list[int] = []
 
     def make() -> str:
         made.append(1)
@@ -101,7 +102,7 @@ def test_an_entry_is_made_once() -> None:
 
 
 def test_a_failed_entry_can_be_made_later() -> None:
-    cache = ByteCache(100)
+    cache: Cache[str, str] = Cache(100)
 
     def fail() -> str:
         raise ValueError("not today")

@@ -10,8 +10,8 @@ import pytest
 from tests.support.querygraphs import Shape
 from tests.unit.engines.embedded.asked import SCHEMA, graph, people
 
+from omnigraph.caches import Cache
 from omnigraph.engines.base import DEFAULT_OPTIONS
-from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.engines.embedded.pushdown import push
 from omnigraph.engines.embedded.run import Run
 from omnigraph.ir.query import ReadQuery
@@ -33,7 +33,7 @@ def pushed(snapshot: Snapshot, condition: str) -> tuple[Any, int, Any]:
     text = f"query q() {{ match {{ $p: Person {condition} }} return {{ $p.name }} }}"
     query = gq.compile_query(text, CATALOG).query
     assert isinstance(query, ReadQuery)
-    run = Run(snapshot, {}, ByteCache(0), DEFAULT_OPTIONS)
+    run = Run(snapshot, {}, Cache(0), DEFAULT_OPTIONS)
     found = push(query.stages[0].pattern.predicates, run.node("Person"), run)
     return found.filter, len(found.rest), run.node("Person").resident.table
 

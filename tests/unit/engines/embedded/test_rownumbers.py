@@ -10,9 +10,9 @@ import pytest
 from tests.support.memorypressure import ask, at_once
 
 import omnigraph
+from omnigraph.caches import AnyCache
 from omnigraph.engines.embedded import EmbeddedEngine, adjacency_store, lineage
 from omnigraph.engines.embedded.bounds import Bounds
-from omnigraph.engines.embedded.cache import ByteCache
 from omnigraph.graph import Graph
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.model.snapshot import Snapshot
@@ -26,7 +26,7 @@ SORTED = "match { $d: Doc } return { $d.n as n, count($d) as c } order { $d.n de
 QUESTIONS = (ALL, PAIRS, SORTED)
 
 
-class _Forgetful(ByteCache):
+class _Forgetful(AnyCache):
     """Forgets every numbering once it has been handed out so many times."""
 
     times = 10**9
@@ -58,7 +58,7 @@ def head(graph: Graph) -> Snapshot:
     return resolve(GraphRoot.at(graph.uri), Target(branch=graph.branch_name))
 
 
-def forget_numberings(cache: ByteCache) -> None:
+def forget_numberings(cache: AnyCache) -> None:
     for key in list(cache._entries):
         if isinstance(key, tuple) and key[-1] == "rows":
             cache._drop(key)
