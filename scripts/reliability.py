@@ -65,6 +65,9 @@ text, and Lance's records of transactions and forks. It cannot know of these:
 - a version of a table that is missing as a whole and that no head or tag needs: it looks like one
   that cleanup removed.
 
+It does not examine `__schema/ids.json`, data files that only older versions of a manifest need, and
+schemas that no commit of a branch uses.
+
 Read errors are real ones where the tests run as root and have loop devices: a file lies on a small
 file system whose image ends before the blocks of the file, so that each read of it fails with EIO.
 The error and `fsck` name the file (a data file of Lance, if its first or last bytes cannot be
