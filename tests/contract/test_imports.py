@@ -59,6 +59,7 @@ BREACHES = [
     ("engines.embedded.planted_7", "import omnigraph.engines.spark.planted_target", "each other"),
     ("operations.planted_8", "import lance", "Only storage touches Lance"),
     ("engines.planted_9", "import omnigraph.storage.tablehead", "Only the commit door lands"),
+    ("operations.planted_11", "import omnigraph.commit.door", "Only the write path"),
     ("rows.planted_10", "import omnigraph.storage.planted_target", "know no storage"),
     ("intake.planted_11", "import pyspark", "know no storage"),
     ("bulk.planted_12", "import pyspark", "without Spark"),

@@ -61,7 +61,7 @@ from omnigraph.storage import (
 )
 from omnigraph.storage import tableschema as storage_schemas
 from omnigraph.storage.lockowner import LockToken
-from omnigraph.writes import attempt, handoff, request
+from omnigraph.writes import handoff, request, rowgroup
 
 REFERENCES = "references"
 UNIVERSE, LINEAGE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES, SEARCHES, TEXTS, DECAY = (
@@ -326,7 +326,7 @@ MUTANTS: dict[str, Mutant] = {
         "commit",
         "a write does not say what its checks have read",
         UNIVERSE,
-        lambda: [(attempt, "_requirements", _constant([]))],
+        lambda: [(rowgroup, "_requirements", _constant([]))],
     ),
     "publish before the tables": Mutant(
         "commit", "the manifest names versions that are not there yet", SWEEP,

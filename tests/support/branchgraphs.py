@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from tests.support.doorgraph import commit
 
-from omnigraph.commit.door import commit
 from omnigraph.history.refs import MAIN, read_branch
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.model.commit import Commit, CommitKind, Proposal

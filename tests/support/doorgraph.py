@@ -7,23 +7,23 @@ another process as far as handles go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.commit import journal
+from omnigraph.commit import door, journal
 from omnigraph.commit.branches import create_branch
-from omnigraph.commit.door import commit
 from omnigraph.commit.genesis import create_graph
+from omnigraph.commit.idempotency import UsedKeyError
 from omnigraph.history.log import BranchLog, line_of, walk
 from omnigraph.history.manifestrows import advance, encode_state
 from omnigraph.history.refs import MAIN, Branch, read_branch
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.model.catalog import Catalog, EdgeType, NodeType, Property
-from omnigraph.model.commit import Commit, CommitKind, Proposal, StagedWrite
+from omnigraph.model.commit import Commit, CommitKind, FastForward, Proposal, StagedWrite
 from omnigraph.model.schema_ir import with_hash
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.types import Kind, ValueType
@@ -97,7 +97,26 @@ def stage(root: GraphRoot, base: Snapshot, name: str, rows: Rows) -> StagedWrite
 def write(
     root: GraphRoot, tables: Mapping[str, Rows] | None = None, *, branch: str = MAIN, **more: Any
 ) -> Commit:
-    return commit(root, propose(root, tables, branch=branch, **more))
+    try:
+        return commit(root, propose(root, tables, branch=branch, **more))
+    except UsedKeyError as used:
+        return used.commit
+
+
+def commit(root: GraphRoot, proposal: Proposal, **more: Any) -> Commit:
+    """Publish a proposal that was prepared before; returns the first of its commits."""
+    return commit_all(root, proposal, **more)[0]
+
+
+def commit_all(root: GraphRoot, proposal: Proposal, **more: Any) -> list[Commit]:
+    branch = proposal.base.branch
+    return door.commit(root, branch, proposal.actor, proposal.kind, lambda line: proposal, **more)
+
+
+def fast_forward(root: GraphRoot, branch: str, commits: Sequence[Commit], actor: str) -> Commit:
+    """Let a branch take over another one's commits; returns its new head."""
+    offer = FastForward(tuple(commits))
+    return door.commit(root, branch, actor, CommitKind.MERGE, lambda line: offer)[-1]
 
 
 def rows(root: GraphRoot, snapshot: Snapshot | str = MAIN) -> dict[str, dict[str, int]]:

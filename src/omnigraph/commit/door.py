@@ -17,6 +17,8 @@ from dataclasses import replace
 
 from omnigraph import faults
 from omnigraph.commit import idempotency, journal
+from omnigraph.commit.fastforward import take_over
+from omnigraph.commit.idempotency import refuse_used_keys
 from omnigraph.commit.journal import Sidecar, TableIntent
 from omnigraph.commit.preconditions import (
     check_requirements,
@@ -34,14 +36,13 @@ from omnigraph.errors import (
     ConflictError,
     DurabilityError,
     OmniGraphError,
-    ReadSetChangedError,
     RecoveryRequiredError,
     StorageError,
     StorageUnknownError,
 )
 from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import Branch, read_branch
-from omnigraph.model.commit import Commit, CommitKind, Proposal
+from omnigraph.model.commit import Commit, CommitKind, FastForward, Offer, Proposal
 from omnigraph.model.snapshot import TableVersion
 from omnigraph.model.ulid import new_ulid
 from omnigraph.storage.locks import LockToken, writer_lock
@@ -60,48 +61,36 @@ log = logging.getLogger(__name__)
 
 
 def commit(
-    root: GraphRoot, proposal: Proposal, *, lock_timeout_ms: int = LOCK_TIMEOUT_MS
-) -> Commit:
-    """Publish a proposal. Returns the commit, or that of an earlier call with the same key."""
-    refuse_repeats(proposal)
-    branch = read_branch(root, proposal.base.branch)
-    faults.hit("commit.before_lock")
-    with _locked(root, branch, proposal.actor, proposal.kind, lock_timeout_ms) as token:
-        line = _entered(root, branch, token)
-        earlier = idempotency.earlier_outcome(line, proposal.idempotency_key)
-        return earlier or _admit(root, line, proposal, token)[0]
-
-
-def commit_all(
-    root: GraphRoot, proposal: Proposal, *, lock_timeout_ms: int = LOCK_TIMEOUT_MS
-) -> list[Commit]:
-    """As `commit`, for a proposal of one or more commits, which become visible together. A key that
-    was used before is a conflict: the caller has to look up the outcome."""
-    refuse_repeats(proposal)
-    branch = read_branch(root, proposal.base.branch)
-    faults.hit("commit.before_lock")
-    with _locked(root, branch, proposal.actor, proposal.kind, lock_timeout_ms) as token:
-        line = _entered(root, branch, token)
-        _refuse_used_keys(line, proposal)
-        return _admit(root, line, proposal, token)
-
-
-def commit_prepared(
     root: GraphRoot,
     branch_name: str,
     actor: str,
     kind: CommitKind,
-    prepare: Callable[[BranchLog], Proposal | None],
+    prepare: Callable[[BranchLog], Offer | None],
     *,
     meanwhile: Callable[[], None] | None = None,
     settle: Callable[[Sequence[Commit] | None], None] | None = None,
     lock_timeout_ms: int = LOCK_TIMEOUT_MS,
 ) -> list[Commit]:
-    """Prepare a proposal while the lock is held, so that no other commit can intervene.
+    """Publish what `prepare` returns for the branch, or nothing if it returns None.
 
-    `meanwhile` is called while another process owns the lock, and may end the wait by raising.
-    Before the lock is released, `settle` receives the published commits, or None if nothing was
-    published.
+    Args:
+        root: The graph.
+        branch_name: The branch to write to.
+        actor: The owner of the lock while this runs.
+        kind: The operation that the lock names to other writers.
+        prepare: Called while the lock is held, with the newest state of the branch. It builds a
+            proposal there, or returns one that was built before the lock was taken.
+        meanwhile: Called while other writers hold the lock; it may end the wait by raising.
+        settle: Called before the lock is released, with the published commits, or with None when
+            certainly nothing was published.
+        lock_timeout_ms: How long to wait for the lock.
+
+    Returns:
+        The commits that were published, oldest first.
+
+    Raises:
+        UsedKeyError: A request of the proposal was committed before under its idempotency key.
+        ConflictError: The branch changed in a way that the proposal does not allow.
     """
     branch = read_branch(root, branch_name)
     faults.hit("commit.before_lock")
@@ -109,21 +98,13 @@ def commit_prepared(
         line = _entered(root, branch, token)
         settled = settle or (lambda commits: None)
         try:
-            proposal = prepare(line)
-            commits = [] if proposal is None else _admit_new(root, line, proposal, token)
+            offer = prepare(line)
+            commits = [] if offer is None else _admit(root, line, offer, token)
         except (ConflictError, StorageError):
             settled(None)  # after a table has changed, errors have other classes
             raise
         settled(commits)
         return commits
-
-
-def _admit_new(
-    root: GraphRoot, line: BranchLog, proposal: Proposal, token: LockToken
-) -> list[Commit]:
-    refuse_repeats(proposal)
-    _refuse_used_keys(line, proposal)
-    return _admit(root, line, proposal, token)
 
 
 def _locked(
@@ -132,7 +113,7 @@ def _locked(
     actor: str,
     kind: CommitKind,
     timeout_ms: int,
-    meanwhile: Callable[[], None] | None = None,
+    meanwhile: Callable[[], None] | None,
 ) -> AbstractContextManager[LockToken]:
     return writer_lock(
         root.objects,
@@ -151,13 +132,17 @@ def _entered(root: GraphRoot, branch: Branch, token: LockToken) -> BranchLog:
     return heal(root, BranchLog(root, branch.id), token)
 
 
-def _refuse_used_keys(line: BranchLog, proposal: Proposal) -> None:
-    used = [proposal.idempotency_key, *(one.idempotency_key for one in proposal.also)]
-    if any(idempotency.earlier_outcome(line, key) is not None for key in used):
-        raise ReadSetChangedError("The request was executed before.")
+def _admit(root: GraphRoot, line: BranchLog, offer: Offer, token: LockToken) -> list[Commit]:
+    if isinstance(offer, FastForward):
+        return take_over(line, offer.commits, claim(line, token))
+    return _admit_proposal(root, line, offer, token)
 
 
-def _admit(root: GraphRoot, line: BranchLog, proposal: Proposal, token: LockToken) -> list[Commit]:
+def _admit_proposal(
+    root: GraphRoot, line: BranchLog, proposal: Proposal, token: LockToken
+) -> list[Commit]:
+    refuse_repeats(proposal)
+    refuse_used_keys(line, proposal)
     refuse_replacement(line, proposal)
     refuse_bad_texts(proposal)
     check_requirements(line, proposal)

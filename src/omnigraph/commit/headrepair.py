@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from omnigraph.commit import journal
-from omnigraph.commit.door import commit_prepared
+from omnigraph.commit.door import commit
 from omnigraph.errors import RecoveryRequiredError
 from omnigraph.history.log import BranchLog
 from omnigraph.history.resolve import head_snapshot
@@ -107,7 +107,7 @@ def settle_drift(
             adopted=tuple(versions),
         )
 
-    commits = commit_prepared(root, branch, actor, CommitKind.MAINTENANCE, prepare)
+    commits = commit(root, branch, actor, CommitKind.MAINTENANCE, prepare)
     return settled, commits[0] if commits else None
 
 

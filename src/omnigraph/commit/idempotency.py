@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import sha256
 
-from omnigraph.errors import InvalidArgumentError, InvariantViolationError
+from omnigraph.errors import InvalidArgumentError, InvariantViolationError, ReadSetChangedError
 from omnigraph.history.decoder import decoding, read_fields, text, whole
 from omnigraph.history.log import BranchLog
 from omnigraph.history.manifestrows import TAIL_COMMITS
 from omnigraph.history.refs import Branch
-from omnigraph.model.commit import Commit
+from omnigraph.model.commit import Commit, Proposal
 from omnigraph.model.texts import check_text, encode_object
 from omnigraph.storage.root import GraphRoot
 
@@ -45,6 +45,23 @@ def earlier_outcome(line: BranchLog, key: str | None) -> Commit | None:
         if commit.id == commit_id:
             return commit
     return None
+
+
+class UsedKeyError(ReadSetChangedError):
+    """A request was committed before under its idempotency key, as `commit`. The caller that
+    prepared the proposal looks it up and returns that outcome."""
+
+    def __init__(self, commit: Commit) -> None:
+        super().__init__("The request was executed before.", commit_id=commit.id)
+        self.commit = commit
+
+
+def refuse_used_keys(line: BranchLog, proposal: Proposal) -> None:
+    """Raise if a request of the proposal was committed before. The caller holds the lock."""
+    for key in (proposal.idempotency_key, *(one.idempotency_key for one in proposal.also)):
+        earlier = earlier_outcome(line, key)
+        if earlier is not None:
+            raise UsedKeyError(earlier)
 
 
 def remember(root: GraphRoot, line: BranchLog, planned: Commit) -> None:

@@ -141,3 +141,15 @@ class Proposal:
     after_us: int = 0
     also: tuple[Signature, ...] = ()
     commit_id: str | None = None
+
+
+@dataclass(frozen=True)
+class FastForward:
+    """Commits of another branch, oldest first, that the branch takes over as they are. They must
+    continue it: the first one's first parent is the head of the branch."""
+
+    commits: tuple[Commit, ...]
+
+
+# What the commit door publishes.
+Offer = Proposal | FastForward

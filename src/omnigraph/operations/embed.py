@@ -14,7 +14,7 @@ Deliberately absent: rows on their way in (`load` with `embed`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -247,7 +247,11 @@ class EmbedRequest:
     context: Context
     options: EmbedOptions
     config: EmbeddingConfig | None
+    conditions: Conditions = field(init=False)
     _known: dict[tuple[str, int], Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.conditions = Conditions(self.context.actor, self.options.message)
 
     @property
     def kind(self) -> CommitKind:
@@ -265,17 +269,12 @@ class EmbedRequest:
     def fingerprint(self) -> str | None:
         return None
 
-    @property
-    def conditions(self) -> Conditions:
-        snapshot = resolve(self.context.root, Target(self.options.branch))
-        tables = meant_tables(snapshot.catalog, self.options)
-        said = details(tables, self.config, self.options)
-        return Conditions(self.context.actor, self.options.message, details=said)
-
     def evaluate(self, view: View) -> Evaluated:
         delta = {}
-        root = self.context.root
-        for table, renewal in renewals(root, view.snapshot, self.options, self.config):
+        due = renewals(self.context.root, view.snapshot, self.options, self.config)
+        said = details([table for table, _ in due], self.config, self.options)
+        self.conditions = replace(self.conditions, details=said)
+        for table, renewal in due:
             rows = _due_rows(view, table, renewal)
             if rows.num_rows:
                 made = renew_vectors(table, rows, renewal, self._embed)

@@ -6,68 +6,87 @@ As `embed`; rows do not pass through the driver.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from omnigraph.bulk.rowvectors import Renewal, provider, renew_vectors
+from omnigraph.bulk.sourcefiles import SourceFiles
 from omnigraph.embedding import EmbeddingConfig
 from omnigraph.engines.spark.session import get_session
 from omnigraph.engines.spark.sparktypes import column_types, spark_schema
 from omnigraph.engines.spark.tableframes import table_frame
-from omnigraph.errors import PreconditionFailedError
-from omnigraph.history.resolve import Target, resolve
+from omnigraph.history.log import BranchLog
+from omnigraph.intake.loadsources import to_sources
+from omnigraph.model.commit import CommitKind, Proposal
+from omnigraph.model.snapshot import Snapshot
+from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
 from omnigraph.operations.embed import EmbedOptions, details, renewals
-from omnigraph.operations.load import LoadOptions, LoadResult
-from omnigraph.operations.requests import Load
-from omnigraph.operations.verbs import run
+from omnigraph.operations.load import BulkLoad, LoadOptions, LoadResult
 from omnigraph.rows.checks import TableType
+from omnigraph.writes.groupcommit import write_alone
+from omnigraph.writes.request import Conditions, LoneRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_ATTEMPTS = 3
 
 
 def embed_on_spark(
     context: Context, options: EmbedOptions, config: EmbeddingConfig | None
 ) -> LoadResult:
     """Choose, embed and load; again if the branch moved meanwhile."""
-    spark = get_session(options.spark)
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            return _attempt(spark, context, options, config)
-        except PreconditionFailedError:
-            if attempt == _ATTEMPTS:
-                raise
-    raise AssertionError("unreachable")
+    with ExitStack() as loads:
+        request = _SparkEmbed(context, options, config, loads)
+        return request.result(write_alone(context.root, options.branch, request))
 
 
-def _attempt(
-    spark: Any, context: Context, options: EmbedOptions, config: EmbeddingConfig | None
-) -> LoadResult:
-    snapshot = resolve(context.root, Target(options.branch))
-    due = renewals(context.root, snapshot, options, config)
-    frames = {}
-    for table, renewal in due:
-        frame = table_frame(spark, context.root.location, snapshot, table)
-        frames[table.name] = _renewed(frame, table, renewal, config)
-    return run(
-        context,
-        Load(
-            frames,
-            options=LoadOptions(
-                mode="merge",
-                branch=options.branch,
-                message=options.message,
-                if_commit=snapshot.commit_id,
-                spark=options.spark,
-                progress=options.progress,
-                details=details([table for table, _ in due], config, options),
-            ),
-        ),
-    )
+class _SparkEmbed(LoneRequest):
+    """A run. Each attempt chooses rows anew, and loads them in merge mode."""
+
+    attempts = BulkLoad.attempts
+    kind = CommitKind.LOAD
+
+    def __init__(
+        self,
+        context: Context,
+        options: EmbedOptions,
+        config: EmbeddingConfig | None,
+        loads: ExitStack,
+    ) -> None:
+        self.conditions = Conditions(context.actor, options.message)
+        self._context = context
+        self._options = options
+        self._config = config
+        self._loads = loads
+        self._spark = get_session(options.spark)
+        self._load: BulkLoad | None = None
+
+    def prepare(self, line: BranchLog, snapshot: Snapshot) -> Proposal | WriteResult:
+        options = self._options
+        due = renewals(self._context.root, snapshot, options, self._config)
+        frames = {}
+        for table, renewal in due:
+            frame = table_frame(self._spark, self._context.root.location, snapshot, table)
+            frames[table.name] = _renewed(frame, table, renewal, self._config)
+        how = LoadOptions(
+            mode="merge",
+            branch=options.branch,
+            message=options.message,
+            # Which rows are due depends on the history, so nothing may come between.
+            if_commit=snapshot.commit_id,
+            progress=options.progress,
+            details=details([table for table, _ in due], self._config, options),
+        )
+        files = SourceFiles(to_sources(frames, None, None, None))
+        load = BulkLoad(self._context, files, how, self._spark)
+        self._load = self._loads.enter_context(load)
+        return load.prepare(line, snapshot)
+
+    def result(self, done: WriteResult) -> LoadResult:
+        assert self._load is not None
+        return self._load.result(done)
 
 
 def _renewed(

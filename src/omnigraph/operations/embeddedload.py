@@ -13,26 +13,26 @@ import pyarrow as pa
 
 from omnigraph import progress
 from omnigraph.bulk.partreader import read_split, text_blocks
+from omnigraph.bulk.sourcefiles import SourceFiles
 from omnigraph.bulk.splits import Split, cut
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.history.resolve import Target, resolve
 from omnigraph.intake.inputforms import MOST_BYTES, Columns, Lines, Part, refuse_more, take_in
 from omnigraph.intake.loadsources import assign_frame, with_kinds
-from omnigraph.intake.sources import ENDINGS, Source, SourceFormat, assign, name_columns
+from omnigraph.intake.sources import Source, SourceFormat, assign, name_columns
 from omnigraph.intake.typedrows import EmbedRows
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
 from omnigraph.operations.ingest import IngestRequest, Mode
 from omnigraph.rows.findings import Findings
-from omnigraph.storage.inputs import list_inputs
 from omnigraph.writes.groupcommit import write_alone
 from omnigraph.writes.request import Conditions
 
 
 def load_here(
     context: Context,
-    sources: Sequence[Source],
+    files: SourceFiles,
     mode: str,
     types: Sequence[str],
     branch: str,
@@ -44,7 +44,9 @@ def load_here(
     edges their ids."""
     catalog = resolve(context.root, Target(branch)).catalog
     parts = tuple(
-        part for source in sources for part in _parts(with_kinds(source, catalog), catalog)
+        part
+        for number, source in files
+        for part in _parts(files, number, with_kinds(source, catalog), catalog)
     )
     named = [*types, *(part.type_name for part in parts if isinstance(part, Columns))]
     replaced = tuple(dict.fromkeys(named))
@@ -58,11 +60,11 @@ def load_here(
     return replace(result, notices=request.notices), records
 
 
-def _parts(source: Source, catalog: Catalog) -> Iterator[Part]:
+def _parts(listed: SourceFiles, number: int, source: Source, catalog: Catalog) -> Iterator[Part]:
     if source.frame is not None:
         yield from _frame_parts(source, catalog)
         return
-    files = list_inputs(source.paths, ENDINGS)
+    files = listed.of(number)
     refuse_more(sum(file.size for file in files), MOST_BYTES)
     for split in cut([(file, assign(file.address, source, catalog)) for file in files], 1):
         yield from _split_parts(split, catalog)

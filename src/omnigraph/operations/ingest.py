@@ -22,7 +22,9 @@ from omnigraph.engines.embedded.mutation import affected_rows
 from omnigraph.engines.embedded.stagedelta import replaced_rows
 from omnigraph.engines.embedded.view import View
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.history.resolve import Target, resolve
+from omnigraph.history.log import BranchLog
+from omnigraph.history.refs import read_branch
+from omnigraph.history.resolve import head_snapshot
 from omnigraph.intake.inputforms import MOST_BYTES, Lines, Supply, supply
 from omnigraph.intake.typedrows import EmbedRows, TypeRows, find_type, shape
 from omnigraph.model.catalog import Catalog, EdgeType
@@ -34,10 +36,10 @@ from omnigraph.rows.deltas import Delta, TableDelta, no_rows
 from omnigraph.rows.findings import Findings
 from omnigraph.rows.identities import edge_key_names, unnamed_notice
 from omnigraph.rows.setchecks import distinct_ids, last_of_each, set_checks
-from omnigraph.writes.attempt import MOST_LISTED
 from omnigraph.writes.groupcommit import write_alone, write_in_group
 from omnigraph.writes.request import Conditions, Evaluated
 from omnigraph.writes.requiredvectors import required_vectors
+from omnigraph.writes.rowgroup import MOST_LISTED
 
 
 class Mode(StrEnum):
@@ -136,7 +138,8 @@ def ingest(context: Context, request: Ingest) -> WriteResult:
     without one."""
     root = context.root
     parts = supply(request.data, request.type, request.most_bytes)
-    catalog = resolve(root, Target(request.branch)).catalog
+    log = BranchLog(root, read_branch(root, request.branch).id)
+    catalog = head_snapshot(root, request.branch, log).catalog
     embed = required_vectors(catalog.tables())
     write = IngestRequest(
         parts,
@@ -153,8 +156,11 @@ def ingest(context: Context, request: Ingest) -> WriteResult:
         write.conditions = replace(write.conditions, details=embed.details)
     rows = sum(change.rows.num_rows for change in delta.values())
     progress.report("write", rows=rows)
-    small = rows <= MOST_LISTED and not write.is_strict
-    result = (write_in_group if small else write_alone)(root, request.branch, write)
+    if rows > MOST_LISTED or write.is_strict:
+        result = write_alone(root, request.branch, write)
+    else:
+        # While a provider makes vectors the branch may move, so it is read again.
+        result = write_in_group(root, request.branch, write, None if embed else log)
     return replace(result, notices=write.notices)
 
 

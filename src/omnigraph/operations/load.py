@@ -9,34 +9,32 @@ kept); the data that checks read is fenced, and after a conflict the load is pre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from omnigraph.bulk.load import Loaded, LoadPlan, stage_load
 from omnigraph.bulk.rowvectors import fill_vectors
 from omnigraph.bulk.runner import LocalRunner, Runner
+from omnigraph.bulk.sourcefiles import SourceFiles
 from omnigraph.bulk.splits import cut
-from omnigraph.commit.door import commit
-from omnigraph.commit.idempotency import earlier_outcome
 from omnigraph.embedding import EmbeddingConfig, config_from_environment
 from omnigraph.engines.spark.frameinputs import is_spark_frame, spool, to_ipc
 from omnigraph.engines.spark.jobevents import ProgressEvent, Watch
 from omnigraph.engines.spark.session import get_session, has_session, parallelism
 from omnigraph.engines.spark.settings import SparkSettings
 from omnigraph.engines.spark.sparkrunner import SparkRunner
-from omnigraph.errors import ConflictError, InvalidArgumentError, PreconditionFailedError
+from omnigraph.errors import InvalidArgumentError
 from omnigraph.history.log import BranchLog
-from omnigraph.history.refs import MAIN, read_branch
-from omnigraph.history.resolve import head_snapshot
+from omnigraph.history.refs import MAIN
 from omnigraph.intake.inputforms import MOST_BYTES, Columns, take_in
 from omnigraph.intake.loadsources import assign_frame, refuse_nothing, to_sources, with_kinds
-from omnigraph.intake.sources import ENDINGS, Assigned, Source, assign
+from omnigraph.intake.sources import Assigned, Source, assign
 from omnigraph.intake.typedrows import EmbedRows, find_type
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.commit import (
-    Commit,
     CommitKind,
     HeadIs,
     Proposal,
@@ -45,18 +43,19 @@ from omnigraph.model.commit import (
 )
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.ulid import new_ulid
-from omnigraph.model.write import Affected, WriteResult
+from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
 from omnigraph.operations.requests import Load
 from omnigraph.rows.identities import edge_key_names as edge_key_names
 from omnigraph.storage.distributed import SCRATCH
 from omnigraph.storage.inputs import (
     InputFile,
-    list_inputs,
     output_address,
     output_exists,
     write_output,
 )
+from omnigraph.writes.groupcommit import write_alone
+from omnigraph.writes.request import Attempts, Conditions, LoneRequest
 from omnigraph.writes.requiredvectors import RequiredVectors, configured, requires_vectors
 from omnigraph.writes.staleness import record
 
@@ -65,7 +64,6 @@ APPEND, MERGE, OVERWRITE = MODES = ("append", "merge", "overwrite")
 FAIL, QUARANTINE = "fail", "quarantine"
 # Up to this size the tasks run in this process, unless there is a session or one is requested.
 SMALL_BYTES = 4 << 20
-_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -113,21 +111,21 @@ def load(context: Context, request: Load) -> LoadResult:
     )
     chosen = options or LoadOptions()
     _check(chosen)
-    sources = to_sources(source, type, mapping, format)
-    if chosen.engine == EMBEDDED and not _is_large(context, sources):
-        return _embedded(context, sources, chosen)
+    files = SourceFiles(to_sources(source, type, mapping, format))
+    if chosen.engine == EMBEDDED and not _is_large(context, files):
+        return _embedded(context, files, chosen)
     if chosen.engine == EMBEDDED:
         # The tasks of a load on Spark, one after another in this process: memory stays bounded.
         chosen = replace(chosen, here=True)
-    return _SparkLoad(context, sources, chosen).run()
+    with BulkLoad(context, files, chosen) as bulk:
+        return bulk.run()
 
 
-def _is_large(context: Context, sources: Sequence[Source]) -> bool:
+def _is_large(context: Context, files: SourceFiles) -> bool:
     """Whether files are too large for memory."""
-    if context.root.location.scheme == "memory" or any(s.frame is not None for s in sources):
+    if context.root.location.scheme == "memory" or files.have_frames:
         return False
-    files = (file for source in sources for file in list_inputs(source.paths, ENDINGS))
-    return sum(file.size for file in files) > MOST_BYTES
+    return files.bytes() > MOST_BYTES
 
 
 def _check(options: LoadOptions) -> None:
@@ -159,28 +157,84 @@ def _check(options: LoadOptions) -> None:
 # On Spark.
 
 
-class _SparkLoad:
-    def __init__(self, context: Context, sources: Sequence[Source], options: LoadOptions) -> None:
-        self._context = context
-        self._root = context.root
-        self._sources = sources
-        self._options = options
-        self._scratch = f"{SCRATCH}/{new_ulid().lower()}"
-        self._spooled: dict[int, tuple[InputFile, ...]] = {}
+class BulkLoad(LoneRequest):
+    """A load in tasks, on Spark or one after another in this process. Use it as a context: it
+    removes what it spooled."""
 
-    def run(self) -> LoadResult:
-        if self._root.location.scheme == "memory":
+    # Its tasks may take hours, so other writers never wait for them.
+    attempts = Attempts(total=3, unlocked=3)
+    kind = CommitKind.LOAD
+
+    def __init__(
+        self, context: Context, files: SourceFiles, options: LoadOptions, spark: Any = None
+    ) -> None:
+        if context.root.location.scheme == "memory":
             raise InvalidArgumentError(
                 "A graph in memory cannot be reached from Spark's own processes.",
                 hint="Use engine='embedded'.",
             )
+        self.is_strict = options.mode == OVERWRITE
+        self.conditions = Conditions(
+            context.actor,
+            options.message,
+            options.if_commit,
+            options.idempotency_key,
+            {**options.details, **_made_by(options)},
+        )
+        self._root = context.root
+        self._files = files
+        self._options = options
+        self._spark = spark
+        self._scratch = f"{SCRATCH}/{new_ulid().lower()}"
+        self._spooled: dict[int, tuple[InputFile, ...]] = {}
+        self._loaded: Loaded | None = None
+        self._began = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._spooled:
+            self._root.objects.delete_prefix(self._scratch)
+
+    def run(self) -> LoadResult:
+        """Carry the load out."""
         # First, so that the JVM is started before other threads run.
-        spark = None if self._options.here or self._is_small() else get_session(self._options.spark)
-        try:
-            return self._attempts(spark)
-        finally:
-            if self._spooled:
-                self._root.objects.delete_prefix(self._scratch)
+        if not (self._options.here or self._is_small()):
+            self._spark = get_session(self._options.spark)
+        return self.result(write_alone(self._root, self._options.branch, self))
+
+    def prepare(self, line: BranchLog, snapshot: Snapshot) -> Proposal | WriteResult:
+        plan = self._plan(self._spark, snapshot)
+        runner = _runner(self._spark, self._options)
+        self._loaded = stage_load(runner, self._root, line.branch_id, snapshot, plan)
+        if not self._loaded.staged:
+            return WriteResult(None, {})
+        self._tell_commit(finished=False)
+        return self._proposal(snapshot, self._loaded)
+
+    def result(self, done: WriteResult) -> LoadResult:
+        """What the load did, once it is committed or there was nothing to commit."""
+        if done.repeated:
+            assert done.commit is not None
+            records = int(done.commit.details.get("records", 0))
+            return LoadResult(done.commit, done.affected, True, records)
+        loaded = self._loaded
+        assert loaded is not None
+        rejects = self._options.rejects if loaded.rejected else None
+        counts = (loaded.records, loaded.rejected, rejects)
+        if done.commit is None:
+            return LoadResult(None, {}, False, *counts)
+        self._tell_commit(finished=True)
+        return LoadResult(done.commit, loaded.affected, False, *counts, notices=loaded.notices)
+
+    def _tell_commit(self, *, finished: bool) -> None:
+        """Report that the commit begins, or that it is done."""
+        now = time.monotonic()
+        self._began = self._began if finished else now
+        took, left = now - self._began, 0.0 if finished else None
+        event = ProgressEvent("commit", int(finished), 1, took, left, finished=finished)
+        Watch(self._options.progress).tell(event)
 
     def _is_small(self) -> bool:
         """Whether the tasks finish in this process before Spark could start: the caller requested
@@ -188,51 +242,18 @@ class _SparkLoad:
         settings = self._options.spark
         if settings is not None and not settings.is_open:
             return False
-        if has_session() or any(source.frame is not None for source in self._sources):
+        if has_session() or self._files.have_frames:
             return False
-        sizes = (
-            file.size for source in self._sources for file in list_inputs(source.paths, ENDINGS)
-        )
-        return sum(sizes) <= SMALL_BYTES
-
-    def _attempts(self, spark: Any) -> LoadResult:
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                return self._attempt(spark)
-            except ConflictError as error:
-                strict = self._options.mode == OVERWRITE
-                if strict or not error.retryable or attempt == _ATTEMPTS:
-                    raise
-        raise AssertionError("unreachable")
-
-    def _attempt(self, spark: Any) -> LoadResult:
-        options = self._options
-        branch_id = read_branch(self._root, options.branch).id
-        line = BranchLog(self._root, branch_id)
-        earlier = earlier_outcome(line, options.idempotency_key)
-        if earlier is not None:
-            return _repeated(earlier)
-        snapshot = head_snapshot(self._root, options.branch, line)
-        if options.if_commit not in (None, snapshot.commit_id):
-            raise PreconditionFailedError(
-                f"The head of the branch is {snapshot.commit_id}, not {options.if_commit}.",
-                expected=options.if_commit,
-                actual=snapshot.commit_id,
-            )
-        plan = self._plan(spark, snapshot)
-        runner = _runner(spark, options)
-        loaded = stage_load(runner, self._root, branch_id, snapshot, plan)
-        with Watch(options.progress).step("commit"):
-            return self._publish(snapshot, loaded)
+        return self._files.bytes() <= SMALL_BYTES
 
     def _plan(self, spark: Any, snapshot: Snapshot) -> LoadPlan:
         catalog = snapshot.catalog
         files: list[tuple[InputFile, Assigned]] = []
         frames = set()
-        for number, source in enumerate(self._sources):
+        for number, source in self._files:
             ruled = with_kinds(source, catalog)
             if source.frame is None:
-                found = list_inputs(source.paths, ENDINGS)
+                found = self._files.of(number)
                 files += [(file, assign(file.address, ruled, catalog)) for file in found]
                 continue
             how = assign_frame(ruled, catalog)
@@ -270,44 +291,28 @@ class _SparkLoad:
                 self._spooled[number] = tuple(_spool_here(frame, folder))
         return self._spooled[number]
 
-    def _publish(self, snapshot: Snapshot, loaded: Loaded) -> LoadResult:
-        options = self._options
-        rejects = options.rejects if loaded.rejected else None
-        if not loaded.staged:
-            return LoadResult(None, {}, False, loaded.records, loaded.rejected, rejects)
+    def _proposal(self, snapshot: Snapshot, loaded: Loaded) -> Proposal:
+        conditions = self.conditions
         requires: list[Requirement] = []
-        if options.if_commit is not None:
-            requires.append(HeadIs(options.if_commit))
+        if conditions.if_commit is not None:
+            requires.append(HeadIs(conditions.if_commit))
         for table_id in sorted(loaded.reads):
             version = snapshot.table(table_id)
             requires.append(TableUnchanged(table_id, version.logical if version else None))
-        made = commit(
-            self._root,
-            Proposal(
-                base=snapshot,
-                staged=loaded.staged,
-                actor=self._context.actor,
-                kind=CommitKind.LOAD,
-                message=options.message,
-                requires=tuple(requires),
-                idempotency_key=options.idempotency_key,
-                details={
-                    **options.details,
-                    **_made_by(options),
-                    "affected": {name: a.to_json() for name, a in loaded.affected.items()},
-                    "engine": options.engine,
-                    "records": loaded.records,
-                },
-            ),
-        )
-        return LoadResult(
-            made,
-            loaded.affected,
-            False,
-            loaded.records,
-            loaded.rejected,
-            rejects,
-            notices=loaded.notices,
+        return Proposal(
+            base=snapshot,
+            staged=loaded.staged,
+            actor=conditions.actor,
+            kind=self.kind,
+            message=conditions.message,
+            requires=tuple(requires),
+            idempotency_key=conditions.idempotency_key,
+            details={
+                **conditions.details,
+                "affected": {name: a.to_json() for name, a in loaded.affected.items()},
+                "engine": self._options.engine,
+                "records": loaded.records,
+            },
         )
 
 
@@ -325,23 +330,16 @@ def _spool_here(frame: Any, folder: str) -> Iterator[InputFile]:
         yield InputFile(address, len(data))
 
 
-def _repeated(earlier: Commit) -> LoadResult:
-    affected = earlier.details.get("affected", {})
-    found = {name: Affected.from_json(value) for name, value in affected.items()}
-    return LoadResult(earlier, found, True, int(earlier.details.get("records", 0)))
-
-
 # In this process.
 
 
-def _embedded(context: Context, sources: Sequence[Source], options: LoadOptions) -> LoadResult:
+def _embedded(context: Context, files: SourceFiles, options: LoadOptions) -> LoadResult:
     if options.on_error != FAIL:
         raise InvalidArgumentError(
             "The embedded engine does not support quarantine.", hint="Use engine='spark'."
         )
     # The embedded engine; a load on Spark does not need this import.
     from omnigraph.operations.embeddedload import load_here
-    from omnigraph.writes.request import Conditions
 
     conditions = Conditions(
         context.actor,
@@ -352,7 +350,7 @@ def _embedded(context: Context, sources: Sequence[Source], options: LoadOptions)
     )
     found, records = load_here(
         context,
-        sources,
+        files,
         options.mode,
         options.types,
         options.branch,

@@ -19,12 +19,11 @@ that branch.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from omnigraph import logs
 from omnigraph.commit import journal
-from omnigraph.commit.door import commit_prepared
 from omnigraph.commit.headrepair import has_uncovered_drift
 from omnigraph.engines.runners import spread_by
 from omnigraph.errors import OmniGraphError, RecoveryRequiredError, TypeNotFoundError
@@ -34,6 +33,7 @@ from omnigraph.history.resolve import head_snapshot
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.commit import Commit, CommitKind, Proposal
 from omnigraph.model.snapshot import Snapshot, TableVersion
+from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
 from omnigraph.operations.requests import EnsureIndices, Optimize, PlanOptimize
 from omnigraph.storage.derived import drop_damaged
@@ -45,6 +45,8 @@ from omnigraph.storage.table import open_table
 from omnigraph.storage.tablefacts import unreadable_indexes
 from omnigraph.storage.tableforks import owner_of
 from omnigraph.storage.upkeep import Fitted, UpkeepPlan, Work, adopt, fit, plan_upkeep, prepare
+from omnigraph.writes.groupcommit import write_alone
+from omnigraph.writes.request import Attempts, Conditions, LoneRequest
 
 # How often work is prepared again for tables that writers changed in the meantime.
 _ROUNDS = 3
@@ -282,26 +284,15 @@ class _Run:
     def publish(self, works: Mapping[int, Work], *, may_hold: bool) -> set[int]:
         """Adapt the work to the current state of the branch and publish it; returns the unfinished
         tables."""
-        left = set(works)
+        if not works:
+            return set()
+        request = _UpkeepRequest(self, works, may_hold, Conditions(self.context.actor))
+        done = write_alone(self.root, self.scope.branch, request)
+        if done.commit is not None:
+            self.commits.append(done.commit)
+        return request.left
 
-        def assemble(line: BranchLog) -> Proposal | None:
-            snapshot = head_snapshot(self.root, self.scope.branch, line)
-            found = {key: self._fit(snapshot, key, works[key], may_hold) for key in works}
-            left.difference_update(key for key, each in found.items() if each.is_whole)
-            staged = tuple(each.staged for each in found.values() if each.staged is not None)
-            if not staged:
-                return None
-            details = {"maintenance": "optimize" if self.scope.compact else "indexes"}
-            kind = CommitKind.MAINTENANCE
-            return Proposal(snapshot, staged, self.context.actor, kind, details=details)
-
-        if works:
-            actor, kind = self.context.actor, CommitKind.MAINTENANCE
-            published = commit_prepared(self.root, self.scope.branch, actor, kind, assemble)
-            self.commits.extend(published)
-        return left
-
-    def _fit(self, snapshot: Snapshot, table_id: int, work: Work, may_hold: bool) -> Fitted:
+    def fitted(self, snapshot: Snapshot, table_id: int, work: Work, may_hold: bool) -> Fitted:
         current, table = snapshot.table(table_id), snapshot.catalog.table(table_id)
         if current is None or table is None:
             return Fitted(None, True)  # dropped meanwhile
@@ -312,6 +303,33 @@ class _Run:
         if item.plan is None:
             return Fitted(None, True)
         return fit(self.root, current, self.prepare(table, item.plan))
+
+
+@dataclass
+class _UpkeepRequest(LoneRequest):
+    """Work that was done beside writers, to be fitted to the branch while they wait. `left`: the
+    tables that are not done."""
+
+    attempts = Attempts(total=1, unlocked=0)
+    kind = CommitKind.MAINTENANCE
+
+    run: _Run
+    works: Mapping[int, Work]
+    may_hold: bool
+    conditions: Conditions
+    left: set[int] = field(default_factory=set)
+
+    def prepare(self, line: BranchLog, snapshot: Snapshot) -> Proposal | WriteResult:
+        found = {
+            key: self.run.fitted(snapshot, key, work, self.may_hold)
+            for key, work in self.works.items()
+        }
+        self.left = {key for key, each in found.items() if not each.is_whole}
+        staged = tuple(each.staged for each in found.values() if each.staged is not None)
+        if not staged:
+            return WriteResult(None, {})
+        details = {"maintenance": "optimize" if self.run.scope.compact else "indexes"}
+        return Proposal(snapshot, staged, self.conditions.actor, self.kind, details=details)
 
 
 def keeps(root: GraphRoot, branch_id: str, owner: str) -> bool:

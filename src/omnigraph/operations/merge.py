@@ -18,12 +18,9 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
-from omnigraph.commit.door import commit as publish
-from omnigraph.commit.fastforward import fast_forward
 from omnigraph.commit.genesis import store_schema
 from omnigraph.commit.mergerecord import remember
 from omnigraph.errors import (
-    ConflictError,
     InvalidArgumentError,
     MergeConflictError,
     OmniGraphError,
@@ -55,18 +52,22 @@ from omnigraph.merges.overlays import State
 from omnigraph.merges.resolutions import conflict_to_dict, read_resolutions
 from omnigraph.merges.sides import Sides
 from omnigraph.merges.tablemerge import Choices
-from omnigraph.model.commit import Commit, CommitKind, Proposal
+from omnigraph.model.commit import Commit, CommitKind, FastForward, Offer, Proposal
 from omnigraph.model.conflict import MergeConflict, Side
+from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.texts import check_text
+from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
 from omnigraph.operations.requests import DeleteBranch, Merge, PreviewMerge
 from omnigraph.operations.verbs import run
 from omnigraph.rows.threeway import Granularity
+from omnigraph.storage.root import GraphRoot
+from omnigraph.writes.groupcommit import write_alone
+from omnigraph.writes.request import Attempts, Conditions, LoneRequest
 
 if TYPE_CHECKING:
     from omnigraph.engines.spark.settings import SparkSettings
 
-ATTEMPTS = 5
 FAIL = "fail"
 _LISTED = 100
 _Word = TypeVar("_Word", bound=StrEnum)
@@ -160,28 +161,28 @@ def _one_of(kind: type[_Word], text: str, what: str) -> _Word:
 
 def merge(context: Context, request: Merge) -> MergeResult:
     """Merge `source` into `into`. Raises MergeConflictError for unresolved conflicts."""
-    source, into, options = request.source, request.into, request.options or DEFAULT
-    for attempt in range(1, ATTEMPTS + 1):
-        meeting = _Meeting.of(context, source, into)
-        try:
-            commit = _merge_once(context, meeting, options)
-        except ConflictError as error:
-            if not error.retryable or attempt == ATTEMPTS:
-                raise
-            continue
-        result = MergeResult(meeting.outcome, source, into, commit)
-        return _delete_source(context, result) if options.delete_source else result
-    raise AssertionError("unreachable")
+    root, source, into = context.root, request.source, request.into
+    options = request.options or DEFAULT
+    _refuse_itself(source, into)
+    conditions = Conditions(context.actor, options.message or f"Merge {source} into {into}")
+    write = _MergeRequest(root, source, into, options, conditions)
+    done = write_alone(root, into, write)
+    meeting = write.meeting
+    assert meeting is not None
+    result = MergeResult(meeting.outcome, source, into, done.commit or meeting.ours.commit)
+    return _delete_source(context, result) if options.delete_source else result
 
 
 def preview_merge(context: Context, request: PreviewMerge) -> MergePreview:
     """The preview of `merge`, with all conflicts. Writes nothing."""
-    source, into, options = request.source, request.into, request.options or DEFAULT
-    meeting = _Meeting.of(context, source, into)
+    root, source, into = context.root, request.source, request.into
+    options = request.options or DEFAULT
+    _refuse_itself(source, into)
+    meeting = _Meeting.of(BranchLog(root, read_branch(root, into).id), source, into)
     bases = tuple(place.commit.id for place in meeting.bases.places)
     if meeting.outcome is Outcome.UP_TO_DATE:
         return MergePreview(meeting.outcome, source, into, bases[0], bases, {}, ())
-    plan = _plan(context, meeting, options)
+    plan = _plan(root, meeting, options)
     counts, conflicts = plan.counts(), plan.conflicts
     return MergePreview(meeting.outcome, source, into, bases[0], bases, counts, conflicts)
 
@@ -225,7 +226,7 @@ def _refuse_unknown(strategies: Mapping[str, object], sides: Sides) -> None:
 class _Meeting:
     """Two branches and their merge bases."""
 
-    target: Branch
+    target: str
     source: Branch
     ours: Place
     theirs: Place
@@ -233,12 +234,11 @@ class _Meeting:
     outcome: Outcome
 
     @staticmethod
-    def of(context: Context, source: str, into: str) -> _Meeting:
-        root = context.root
-        if source == into:
-            raise InvalidArgumentError("A branch cannot be merged into itself.")
-        target, other = read_branch(root, into), read_branch(root, source)
-        ours, theirs = head_of(BranchLog(root, target.id)), head_of(BranchLog(root, other.id))
+    def of(line: BranchLog, source: str, into: str) -> _Meeting:
+        """The target as `line` shows it, and the source as it is now."""
+        root = line.root
+        other = read_branch(root, source)
+        ours, theirs = head_of(line), head_of(BranchLog(root, other.id))
         bases = merge_bases(root, [ours], [theirs])
         if bases.newest.commit.id == theirs.commit.id:
             outcome = Outcome.UP_TO_DATE
@@ -246,33 +246,77 @@ class _Meeting:
             outcome = Outcome.FAST_FORWARD
         else:
             outcome = Outcome.MERGED
-        return _Meeting(target, other, ours, theirs, bases, outcome)
+        return _Meeting(into, other, ours, theirs, bases, outcome)
 
 
-def _merge_once(context: Context, meeting: _Meeting, options: MergeOptions) -> Commit:
-    if meeting.outcome is Outcome.UP_TO_DATE:
-        return meeting.ours.commit
-    if meeting.outcome is Outcome.FAST_FORWARD:
-        head = meeting.ours.commit.id
-        commits = walk(context.root, meeting.source.id)
-        new = list(takewhile(lambda commit: commit.id != head, commits))
-        return fast_forward(context.root, meeting.target.name, new[::-1], context.actor)
-    plan = _plan(context, meeting, options)
-    refuse_conflicts(plan, f"Merging {meeting.source.name!r} into {meeting.target.name!r}")
-    return _publish(context, meeting, plan, options.message)
+def _refuse_itself(source: str, into: str) -> None:
+    if source == into:
+        raise InvalidArgumentError("A branch cannot be merged into itself.")
 
 
-def _plan(context: Context, meeting: _Meeting, options: MergeOptions) -> MergePlan:
-    root, into = context.root, meeting.target.name
-    assert meeting.ours.line is not None
-    assert meeting.theirs.line is not None
+@dataclass
+class _MergeRequest(LoneRequest):
+    """A merge. `meeting`: where the branches stood when it was last prepared."""
+
+    attempts = Attempts(unlocked=5)
+    kind = CommitKind.MERGE
+
+    root: GraphRoot
+    source: str
+    into: str
+    options: MergeOptions
+    conditions: Conditions
+    meeting: _Meeting | None = None
+
+    def prepare(self, line: BranchLog, snapshot: Snapshot) -> Offer | WriteResult:
+        meeting = self.meeting = _Meeting.of(line, self.source, self.into)
+        if meeting.outcome is Outcome.UP_TO_DATE:
+            return WriteResult(None, {})
+        if meeting.outcome is Outcome.FAST_FORWARD:
+            commits = walk(self.root, meeting.source.id)
+            new = takewhile(lambda commit: commit.id != snapshot.commit_id, commits)
+            return FastForward(tuple(new)[::-1])
+        plan = _plan(self.root, meeting, self.options)
+        refuse_conflicts(plan, f"Merging {self.source!r} into {self.into!r}")
+        return self._proposal(meeting, plan)
+
+    def _proposal(self, meeting: _Meeting, plan: MergePlan) -> Proposal:
+        theirs, catalog = meeting.theirs.commit, plan.sides.schema.catalog
+        if catalog.hash != plan.sides.ours.catalog.hash:
+            store_schema(self.root, catalog)
+        details = {
+            "merged_branch": meeting.source.name,
+            MERGED_BRANCH: meeting.source.id,
+            MERGED_SEQUENCE: theirs.sequence,
+            RECORD: remember(self.root, _record(self.root, meeting)),
+        }
+        return Proposal(
+            base=plan.sides.ours,
+            staged=stage_plan(plan),
+            actor=self.conditions.actor,
+            kind=self.kind,
+            message=self.conditions.message,
+            requires=fences(plan),
+            merged_parent=theirs.id,
+            schema_hash=catalog.hash,
+            dropped=dropped_tables(plan),
+            details=details,
+            adopted=adopted_versions(plan),
+            after_us=theirs.created_at_us,
+        )
+
+
+def _plan(root: GraphRoot, meeting: _Meeting, options: MergeOptions) -> MergePlan:
+    into, ours, theirs = meeting.target, meeting.ours.line, meeting.theirs.line
+    assert ours is not None
+    assert theirs is not None
     differ = differ_for(options.engine, options.spark)
     sides = Sides.of(
         root,
         common_state(root, meeting.bases, into, differ),
-        State(head_snapshot(root, into, meeting.ours.line)),
-        State(head_snapshot(root, meeting.source.name, meeting.theirs.line)),
-        meeting.target.id,
+        State(head_snapshot(root, into, ours)),
+        State(head_snapshot(root, meeting.source.name, theirs)),
+        ours.branch_id,
         may_adopt=True,
         differ=differ,
         passer=passer_for(options.engine, options.spark),
@@ -280,43 +324,14 @@ def _plan(context: Context, meeting: _Meeting, options: MergeOptions) -> MergePl
     return plan_merge(sides, with_resolutions(options, sides))
 
 
-def _publish(context: Context, meeting: _Meeting, plan: MergePlan, message: str) -> Commit:
-    root, theirs = context.root, meeting.theirs.commit
-    catalog = plan.sides.schema.catalog
-    if catalog.hash != plan.sides.ours.catalog.hash:
-        store_schema(root, catalog)
-    details = {
-        "merged_branch": meeting.source.name,
-        MERGED_BRANCH: meeting.source.id,
-        MERGED_SEQUENCE: theirs.sequence,
-        RECORD: remember(root, _record(context, meeting)),
-    }
-    proposal = Proposal(
-        base=plan.sides.ours,
-        staged=stage_plan(plan),
-        actor=context.actor,
-        kind=CommitKind.MERGE,
-        message=message or f"Merge {meeting.source.name} into {meeting.target.name}",
-        requires=fences(plan),
-        merged_parent=theirs.id,
-        schema_hash=catalog.hash,
-        dropped=dropped_tables(plan),
-        details=details,
-        adopted=adopted_versions(plan),
-        after_us=theirs.created_at_us,
-    )
-    return publish(root, proposal)
-
-
-def _record(context: Context, meeting: _Meeting) -> MergedRecord:
+def _record(root: GraphRoot, meeting: _Meeting) -> MergedRecord:
     """The commits of the source that the target lacks, along first parents."""
-    root, source = context.root, meeting.source
     chain = own_chain(root, meeting.theirs, meeting.ours)
     below = parent_of(root, chain[0])
     assert below is not None
     assert below.line is not None
     return MergedRecord(
-        source.id,
+        meeting.source.id,
         below.line.branch_id,
         below.commit.sequence,
         below.tables(),

@@ -18,8 +18,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from omnigraph.commit.door import commit as publish
-from omnigraph.commit.door import commit_prepared
 from omnigraph.commit.genesis import SCHEMA_SOURCE, store_schema
 from omnigraph.commit.schemaids import reserve_ids
 from omnigraph.engines.embedded.datachecks import run_checks
@@ -27,18 +25,21 @@ from omnigraph.engines.runners import spread_for
 from omnigraph.errors import ConflictError, Diagnostic, InvalidDataError, SchemaError, StorageError
 from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import MAIN, read_branch
-from omnigraph.history.resolve import Target, head_snapshot, resolve
+from omnigraph.history.resolve import Target, resolve
 from omnigraph.lang import pg
 from omnigraph.lang.pg.steps import MigrationPlan, Tier
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.commit import Commit, CommitKind, Proposal, TableUnchanged
 from omnigraph.model.snapshot import Snapshot
+from omnigraph.model.write import WriteResult
 from omnigraph.operations.cleanup import purge
 from omnigraph.operations.context import Context
 from omnigraph.operations.requests import ApplySchema, PlanSchema
+from omnigraph.storage.root import GraphRoot
+from omnigraph.writes.groupcommit import write_alone
+from omnigraph.writes.request import Attempts, Conditions, LoneRequest
 from omnigraph.writes.tablechanges import Choose, erased_types, reshapings, stage_reshaping
 
-_ATTEMPTS = 5
 # In a commit's details: the tables of which older versions are removed at once.
 _ERASES = "erases"
 log = logging.getLogger(__name__)
@@ -92,77 +93,55 @@ def apply_schema(context: Context, request: ApplySchema) -> SchemaChange:
         request.spark,
     )
     root = context.root
-    choose = partial(spread_for, context.root, engine, spark)
+    choose = partial(spread_for, root, engine, spark)
     choose(0)  # rejects unknown engines before any work
-    wish = _Wish(context, source, branch, allow_data_loss, message, file, choose)
-    for attempt in range(_ATTEMPTS):
-        try:
-            if attempt < _ATTEMPTS - 1:
-                prepared = wish.prepare(resolve(root, Target(branch)))
-                commit = publish(root, prepared.proposal) if prepared.proposal else None
-            else:
-                prepared, commit = wish.carry_out_alone()
-        except ConflictError as error:
-            if attempt == _ATTEMPTS - 1 or not error.retryable:
-                raise
-            continue
-        return _finished(context, wish, prepared.plan, commit)
-    raise AssertionError("unreachable")
+    conditions = Conditions(context.actor, message)
+    write = _SchemaRequest(root, source, allow_data_loss, file, choose, conditions)
+    commit = write_alone(root, branch, write).commit
+    assert write.plan is not None
+    if commit is not None:
+        _finish(context, commit, source if branch == MAIN else None)
+    elif allow_data_loss:
+        _erase_again(context, branch)
+    return SchemaChange(write.plan, commit)
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    """A plan and its proposal; None if there is nothing to do."""
+@dataclass
+class _SchemaRequest(LoneRequest):
+    """A requested schema of a branch. `plan`: the steps when it was last prepared."""
 
-    plan: MigrationPlan
-    proposal: Proposal | None
+    # Where writers are always faster, they wait in the end.
+    attempts = Attempts(unlocked=4)
+    kind = CommitKind.SCHEMA
 
-
-@dataclass(frozen=True)
-class _Wish:
-    """A requested schema of a branch."""
-
-    context: Context
+    root: GraphRoot
     source: str
-    branch: str
     allow_data_loss: bool
-    message: str
     file: str | None
     choose: Choose
+    conditions: Conditions
+    plan: MigrationPlan | None = None
 
-    def prepare(self, snapshot: Snapshot) -> _Prepared:
+    def prepare(self, line: BranchLog, snapshot: Snapshot) -> Proposal | WriteResult:
         """Plan, check the data, write the files; nothing of it is visible."""
         planned = self._plan(snapshot)
+        self.plan = planned.plan
         if planned.plan.is_empty:
-            return _Prepared(planned.plan, None)
+            return WriteResult(None, {})
         _refuse_unsupported(planned.plan)
         _refuse_bad_data(snapshot, planned.plan)
-        root, actor = self.context.root, self.context.actor
-        counted = reserve_ids(root, snapshot.catalog, planned.catalog, actor)
-        if (
-            counted.next_id != snapshot.catalog.next_id
-        ):  # other branches reserved ids in the meantime
+        actor = self.conditions.actor
+        counted = reserve_ids(self.root, snapshot.catalog, planned.catalog, actor)
+        if counted.next_id != snapshot.catalog.next_id:  # other branches reserved ids
             planned = self._plan(replace(snapshot, catalog=counted))
-        return _Prepared(planned.plan, self._proposal(snapshot, planned))
-
-    def carry_out_alone(self) -> tuple[_Prepared, Commit | None]:
-        """The same under the writer lock: the last resort after repeated conflicts."""
-        root = self.context.root
-        found: list[_Prepared] = []
-
-        def prepare(line: BranchLog) -> Proposal | None:
-            found.append(self.prepare(head_snapshot(root, self.branch, line)))
-            return found[0].proposal
-
-        kind = CommitKind.SCHEMA
-        commits = commit_prepared(root, self.branch, self.context.actor, kind, prepare)
-        return found[0], commits[0] if commits else None
+            self.plan = planned.plan
+        return self._proposal(line.branch_id, snapshot, planned)
 
     def _plan(self, snapshot: Snapshot) -> SchemaPlan:
         return _plan(snapshot, self.source, self.allow_data_loss, self.file)
 
-    def _proposal(self, snapshot: Snapshot, planned: SchemaPlan) -> Proposal:
-        root, branch_id = self.context.root, read_branch(self.context.root, snapshot.branch).id
+    def _proposal(self, branch_id: str, snapshot: Snapshot, planned: SchemaPlan) -> Proposal:
+        root = self.root
         staged = tuple(
             stage_reshaping(root, branch_id, change, self.choose)
             for change in reshapings(snapshot, planned.catalog, planned.plan)
@@ -172,9 +151,9 @@ class _Wish:
         return Proposal(
             base=snapshot,
             staged=staged,
-            actor=self.context.actor,
-            kind=CommitKind.SCHEMA,
-            message=self.message,
+            actor=self.conditions.actor,
+            kind=self.kind,
+            message=self.conditions.message,
             requires=tuple(_unchanged(snapshot, table_id) for table_id in sorted(checked)),
             schema_hash=planned.catalog.hash,
             dropped=_dropped(snapshot, planned.catalog),
@@ -182,17 +161,12 @@ class _Wish:
         )
 
 
-def _finished(
-    context: Context, wish: _Wish, plan: MigrationPlan, commit: Commit | None
-) -> SchemaChange:
-    if commit is None:
-        if wish.allow_data_loss:
-            _erase_again(context, wish.branch)
-        return SchemaChange(plan, None)
-    if wish.branch == MAIN:
-        _show_source(context, wish.source)
+def _finish(context: Context, commit: Commit, source: str | None) -> None:
+    """What comes after the commit. None of it can fail the change. `source`: the text to show, if
+    the branch is the one that it is shown for."""
+    if source is not None:
+        _show_source(context, source)
     _erase(context, commit)
-    return SchemaChange(plan, commit)
 
 
 def _show_source(context: Context, source: str) -> None:

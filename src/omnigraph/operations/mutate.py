@@ -23,7 +23,9 @@ from omnigraph.engines.embedded.mutationrows import Moment
 from omnigraph.engines.embedded.sharedinserts import can_share, insert_together
 from omnigraph.engines.embedded.view import View
 from omnigraph.errors import InvalidArgumentError, OmniGraphError
-from omnigraph.history.resolve import Target, resolve
+from omnigraph.history.log import BranchLog
+from omnigraph.history.refs import read_branch
+from omnigraph.history.resolve import head_snapshot
 from omnigraph.ir.query import InsertEdge, InsertNode, Update, UpsertNode, WriteQuery
 from omnigraph.lang import gq
 from omnigraph.model.catalog import Catalog
@@ -161,7 +163,8 @@ def mutate(context: Context, request: Mutate) -> WriteResult:
     commit."""
     root = context.root
     # Errors in the text and its parameters are found before any lock is taken.
-    snapshot = resolve(root, Target(request.branch))
+    log = BranchLog(root, read_branch(root, request.branch).id)
+    snapshot = head_snapshot(root, request.branch, log)
     query = compile_write(request.text, request.name, snapshot.catalog)
     bound = gq.bind_params(query, request.params or {})
     embed = _embedder(query, Moment(snapshot, bound), snapshot.catalog)
@@ -181,7 +184,8 @@ def mutate(context: Context, request: Mutate) -> WriteResult:
         inserts_only=can_share(query.statements),
         embed=embed,
     )
-    return write_in_group(root, request.branch, write)
+    # While a provider makes vectors the branch may move, so it is read again.
+    return write_in_group(root, request.branch, write, None if embed else log)
 
 
 def _embedder(query: WriteQuery, moment: Moment, catalog: Catalog) -> RequiredVectors | None:

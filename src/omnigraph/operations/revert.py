@@ -12,23 +12,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.commit.door import commit as publish
 from omnigraph.commit.genesis import store_schema
-from omnigraph.errors import ConflictError, InvalidArgumentError
+from omnigraph.errors import InvalidArgumentError
 from omnigraph.history.ancestry import Bases, Place, head_of, is_first_parent_ancestor
 from omnigraph.history.groups import Ids, change_of
 from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import read_branch
-from omnigraph.history.resolve import find_commit, head_snapshot
+from omnigraph.history.resolve import find_commit
 from omnigraph.merges.bases import common_state
 from omnigraph.merges.mergeplan import MergePlan, plan_merge
 from omnigraph.merges.mergewrites import dropped_tables, fences, stage_plan
 from omnigraph.merges.overlays import State
 from omnigraph.merges.sides import Sides
 from omnigraph.model.commit import Commit, CommitKind, Proposal
+from omnigraph.model.snapshot import Snapshot
+from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
 from omnigraph.operations.merge import (
-    ATTEMPTS,
     DEFAULT,
     MergeOptions,
     refuse_conflicts,
@@ -36,6 +36,8 @@ from omnigraph.operations.merge import (
 )
 from omnigraph.operations.requests import CherryPick, Revert
 from omnigraph.storage.root import GraphRoot
+from omnigraph.writes.groupcommit import write_alone
+from omnigraph.writes.request import Attempts, Conditions, LoneRequest
 
 _VERBS = {CommitKind.REVERT: "Revert", CommitKind.CHERRY_PICK: "Cherry-pick"}
 
@@ -92,17 +94,59 @@ def apply_change(
     context: Context, branch: str, change: Change, kind: CommitKind, options: MergeOptions
 ) -> Applied:
     """Merge a change into a branch, as an ordinary commit."""
-    for attempt in range(1, ATTEMPTS + 1):
-        plan = _plan(context, branch, change, options)
-        refuse_conflicts(plan, f"{_VERBS[kind]} {change.of.id}")
+    own = change.of.message if kind is CommitKind.CHERRY_PICK else ""
+    message = options.message or own or f"{_VERBS[kind]} {change.of.id}"
+    conditions = Conditions(context.actor, message)
+    request = _ApplyRequest(context.root, branch, change, options, kind, conditions)
+    return Applied(change.of, write_alone(context.root, branch, request).commit)
+
+
+@dataclass
+class _ApplyRequest(LoneRequest):
+    """A revert, a cherry-pick, or one step of a rebase."""
+
+    attempts = Attempts(unlocked=5)
+
+    root: GraphRoot
+    branch: str
+    change: Change
+    options: MergeOptions
+    kind: CommitKind
+    conditions: Conditions
+
+    def prepare(self, line: BranchLog, snapshot: Snapshot) -> Proposal | WriteResult:
+        plan = self._plan(line.branch_id, snapshot)
+        refuse_conflicts(plan, f"{_VERBS[self.kind]} {self.change.of.id}")
         if is_nothing(plan):
-            return Applied(change.of, None)
-        try:
-            return Applied(change.of, _publish(context, plan, change.of, kind, options.message))
-        except ConflictError as error:
-            if not error.retryable or attempt == ATTEMPTS:
-                raise
-    raise AssertionError("unreachable")
+            return WriteResult(None, {})
+        catalog = plan.sides.schema.catalog
+        if catalog.hash != plan.sides.ours.catalog.hash:
+            store_schema(self.root, catalog)
+        done = "reverts" if self.kind is CommitKind.REVERT else "picked"
+        return Proposal(
+            base=plan.sides.ours,
+            staged=stage_plan(plan),
+            actor=self.conditions.actor,
+            kind=self.kind,
+            message=self.conditions.message,
+            requires=fences(plan),
+            schema_hash=catalog.hash,
+            dropped=dropped_tables(plan),
+            details={done: self.change.of.id},
+        )
+
+    def _plan(self, branch_id: str, snapshot: Snapshot) -> MergePlan:
+        root, change = self.root, self.change
+        sides = Sides.of(
+            root,
+            common_state(root, change.start, self.branch),
+            State(snapshot),
+            State(change.end.snapshot(root, self.branch)),
+            branch_id,
+            may_adopt=False,
+            only=change.only,
+        )
+        return plan_merge(sides, with_resolutions(self.options, sides))
 
 
 def is_nothing(plan: MergePlan) -> bool:
@@ -122,39 +166,3 @@ def change_at(root: GraphRoot, place: Place) -> Change:
 def _change(context: Context, commit: str, branch: str) -> Change:
     line, found = find_commit(context.root, commit, branch)
     return change_at(context.root, Place(found, line))
-
-
-def _plan(context: Context, branch: str, change: Change, options: MergeOptions) -> MergePlan:
-    root = context.root
-    branch_id = read_branch(root, branch).id
-    sides = Sides.of(
-        root,
-        common_state(root, change.start, branch),
-        State(head_snapshot(root, branch, BranchLog(root, branch_id))),
-        State(change.end.snapshot(root, branch)),
-        branch_id,
-        may_adopt=False,
-        only=change.only,
-    )
-    return plan_merge(sides, with_resolutions(options, sides))
-
-
-def _publish(
-    context: Context, plan: MergePlan, of: Commit, kind: CommitKind, message: str
-) -> Commit:
-    catalog = plan.sides.schema.catalog
-    if catalog.hash != plan.sides.ours.catalog.hash:
-        store_schema(context.root, catalog)
-    own = of.message if kind is CommitKind.CHERRY_PICK else ""
-    proposal = Proposal(
-        base=plan.sides.ours,
-        staged=stage_plan(plan),
-        actor=context.actor,
-        kind=kind,
-        message=message or own or f"{_VERBS[kind]} {of.id}",
-        requires=fences(plan),
-        schema_hash=catalog.hash,
-        dropped=dropped_tables(plan),
-        details={"reverts" if kind is CommitKind.REVERT else "picked": of.id},
-    )
-    return publish(context.root, proposal)

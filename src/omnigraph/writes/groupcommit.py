@@ -21,28 +21,34 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from omnigraph.errors import CommitOutcomeUnknownError
+from omnigraph.history.log import BranchLog
 from omnigraph.model.write import WriteResult
 from omnigraph.storage.blobpolicy import AllowList
 from omnigraph.storage.durability import Durability
 from omnigraph.storage.root import GraphRoot
 from omnigraph.writes.attempt import BranchWriter
-from omnigraph.writes.request import Request, Ticket
+from omnigraph.writes.request import Attempts, LoneRequest, RowRequest, Ticket
 
 MOST_IN_GROUP = 64
 _MOST_QUEUES = 1024
 # The maximum time that a leader waits for members of the last group, as a share of its duration.
 _PATIENCE = 0.5
+_LARGE = Attempts(unlocked=2)
 
 
-def write_in_group(root: GraphRoot, branch: str, request: Request) -> WriteResult:
-    """Execute a request together with the other writers of the branch."""
-    return _queue(root, branch).submit(request, BranchWriter(root, branch))
+def write_in_group(
+    root: GraphRoot, branch: str, request: RowRequest, log: BranchLog | None = None
+) -> WriteResult:
+    """Execute a request together with the other writers of the branch. `log`: the branch as the
+    caller read it just now; a request that need not wait is prepared on it."""
+    return _queue(root, branch).submit(request, BranchWriter(root, branch), log)
 
 
-def write_alone(root: GraphRoot, branch: str, request: Request) -> WriteResult:
+def write_alone(root: GraphRoot, branch: str, request: RowRequest | LoneRequest) -> WriteResult:
     """Execute a request outside the queue, because it is so large that others would wait for it."""
     ticket = Ticket(request)
-    BranchWriter(root, branch).write([ticket], optimistic=2)
+    attempts = request.attempts if isinstance(request, LoneRequest) else _LARGE
+    BranchWriter(root, branch).write([ticket], attempts)
     return ticket.outcome()
 
 
@@ -69,14 +75,17 @@ class _Queue:
         self._company = 1
         self._took_s = 0.0
 
-    def submit(self, request: Request, writer: BranchWriter) -> WriteResult:
-        """`writer` is used if this thread becomes the leader."""
+    def submit(
+        self, request: RowRequest, writer: BranchWriter, log: BranchLog | None = None
+    ) -> WriteResult:
+        """`writer` is used if this thread becomes the leader, `log` if it does at once."""
         mine = _Waiting(Ticket(request))
         with self._guard:
             self._line.append(mine)
             self._arrived.notify()
             if not self._led:
                 self._led = mine.leads = True
+                mine.ticket.log = log if self._company == 1 else None
         if not mine.leads:
             self._await(mine)
         if mine.leads:

@@ -37,7 +37,7 @@ from omnigraph.storage.incarnation import known
 from omnigraph.storage.locks import letters_to
 from omnigraph.storage.mailbox import Letter, Letters
 from omnigraph.storage.root import GraphRoot
-from omnigraph.writes.request import Conditions, Portable, Request, Ticket, result_of
+from omnigraph.writes.request import Conditions, Portable, Request, RowRequest, Ticket, result_of
 
 MOST_GUESTS = 64
 _LONGEST = 64 * 1024
@@ -165,7 +165,7 @@ class Guests:
         self.were_there = bool(self._tickets)
         return self._tickets
 
-    def _request(self, line: BranchLog, form: type[Portable], data: bytes) -> Request | None:
+    def _request(self, line: BranchLog, form: type[Portable], data: bytes) -> RowRequest | None:
         """The request in a letter; None if it is not for this process to carry out."""
         try:
             letter = orjson.loads(data)

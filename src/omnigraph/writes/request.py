@@ -9,11 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from omnigraph.engines.embedded.view import View
-from omnigraph.model.commit import Commit, CommitKind
-from omnigraph.model.snapshot import TableVersion
+from omnigraph.history.log import BranchLog
+from omnigraph.model.commit import Commit, CommitKind, Offer
+from omnigraph.model.snapshot import Snapshot, TableVersion
 from omnigraph.model.texts import check_text
 from omnigraph.model.write import Affected, WriteResult
 from omnigraph.rows.deltas import Delta
@@ -62,6 +63,15 @@ class Joint(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """How often a request is prepared at most, and how many of these times without holding the
+    branch's lock."""
+
+    total: int = 5
+    unlocked: int = 1
+
+
 class Request(Protocol):
     """A write request."""
 
@@ -81,6 +91,10 @@ class Request(Protocol):
         """A hash that identifies the request among requests with the same idempotency key."""
         ...
 
+
+class RowRequest(Request, Protocol):
+    """A request that gives rows, and may share its commit's tables with others."""
+
     @property
     def joint(self) -> Joint | None:
         """Requests with an equal value may be evaluated together."""
@@ -89,17 +103,38 @@ class Request(Protocol):
     def evaluate(self, view: View) -> Evaluated: ...
 
 
+class LoneRequest(ABC):
+    """A request that makes a proposal of its own, which no other request shares.
+
+    A subclass may keep what it found in the last call of `prepare`, for the result of its verb.
+    """
+
+    attempts: ClassVar[Attempts] = Attempts()
+    kind: CommitKind
+    conditions: Conditions
+    is_strict: bool = False
+    fingerprint: str | None = None
+
+    @abstractmethod
+    def prepare(self, line: BranchLog, snapshot: Snapshot) -> Offer | WriteResult:
+        """What to publish on top of the snapshot, the newest of the branch; or the outcome, if
+        nothing has to be published. May be called again and again; nothing that it writes is
+        visible."""
+
+
 @dataclass(eq=False)
 class Ticket:
     """A request in execution, with its outcome."""
 
-    request: Request
+    request: RowRequest | LoneRequest
     result: WriteResult | None = None
     error: Exception | None = None
     # The tables that it read, as they were when it was first evaluated.
     seen: dict[int, TableVersion | None] = field(default_factory=dict)
     # The required id of its commit, if the request came from another process.
     commit_id: str | None = None
+    # The newest state of the branch as the caller read it a moment ago, for the first attempt.
+    log: BranchLog | None = None
 
     @property
     def is_guest(self) -> bool:
@@ -109,11 +144,32 @@ class Ticket:
     def is_done(self) -> bool:
         return self.result is not None or self.error is not None
 
+    def finish(self, outcome: WriteResult | Exception) -> None:
+        if isinstance(outcome, WriteResult):
+            self.result = outcome
+        else:
+            self.error = outcome
+
     def outcome(self) -> WriteResult:
         if self.error is not None:
             raise self.error
         assert self.result is not None
         return self.result
+
+
+class Prepared(Protocol):
+    """Tickets over one snapshot, and what to publish for them. `involved`: those that fail if it
+    cannot be published."""
+
+    @property
+    def offer(self) -> Offer | None: ...
+
+    @property
+    def involved(self) -> list[Ticket]: ...
+
+    def settle(self, commits: Sequence[Commit]) -> None:
+        """Give each ticket its outcome, once the offer was published as these commits."""
+        ...
 
 
 class Portable(ABC):
@@ -126,7 +182,7 @@ class Portable(ABC):
 
     @classmethod
     @abstractmethod
-    def from_text(cls, told: Any, author: Conditions) -> Request:
+    def from_text(cls, told: Any, author: Conditions) -> RowRequest:
         """The request of such a text, which was read as JSON, recorded under the actor and the
         principal of `author`. Raises ValueError, KeyError or TypeError if the text is not one."""
 

@@ -10,6 +10,7 @@ from tests.support.doorgraph import (
     ACTOR,
     HaltError,
     branch,
+    commit,
     head,
     log_of,
     new_graph,
@@ -26,7 +27,6 @@ from omnigraph.commit.branches import (
     replace_branch,
     was_deleted,
 )
-from omnigraph.commit.door import commit
 from omnigraph.commit.tags import create_tag, delete_tag
 from omnigraph.errors import (
     AlreadyExistsError,

@@ -11,12 +11,21 @@ from typing import Any
 import lance
 import pytest
 from tests.support.countproxy import CountingProxy
-from tests.support.doorgraph import ACTOR, age, branch, head, new_graph, propose, rows, write
+from tests.support.doorgraph import (
+    ACTOR,
+    age,
+    branch,
+    commit,
+    head,
+    new_graph,
+    propose,
+    rows,
+    write,
+)
 from tests.support.s3 import S3Server
 
 import omnigraph
 from omnigraph.commit.branches import delete_branch
-from omnigraph.commit.door import commit
 from omnigraph.history.branchlist import describe_branches
 from omnigraph.history.log import BranchLog, filtered, find_by_prefix, walk
 from omnigraph.history.manifestrows import TAIL_COMMITS

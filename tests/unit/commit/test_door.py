@@ -13,6 +13,7 @@ from tests.support.doorgraph import (
     audit_rows,
     branch,
     catalog_of,
+    commit,
     head,
     log_of,
     new_graph,
@@ -25,7 +26,6 @@ from tests.support.doorgraph import (
 
 from omnigraph import faults
 from omnigraph.commit import journal
-from omnigraph.commit.door import commit
 from omnigraph.commit.genesis import store_schema
 from omnigraph.commit.publish import PUBLISH_ATTEMPTS
 from omnigraph.errors import (

@@ -12,6 +12,8 @@ from tests.support.doorgraph import (
     age,
     audit_rows,
     branch,
+    commit_all,
+    fast_forward,
     head,
     log_of,
     new_graph,
@@ -22,9 +24,8 @@ from tests.support.doorgraph import (
 )
 
 from omnigraph import faults
+from omnigraph.commit import door
 from omnigraph.commit.branches import replace_branch
-from omnigraph.commit.door import commit_all, commit_prepared
-from omnigraph.commit.fastforward import fast_forward
 from omnigraph.commit.publish import Claim, claim, number, publish
 from omnigraph.commit.recovery import sweep
 from omnigraph.errors import (
@@ -134,11 +135,11 @@ def test_a_proposal_may_be_prepared_under_the_lock(root: GraphRoot) -> None:
         return propose(root, {"A": {"x": rows(root)["A"]["x"] + 1}})
 
     for _ in range(3):
-        commit_prepared(root, "main", ACTOR, CommitKind.MUTATE, prepare)
+        door.commit(root, "main", ACTOR, CommitKind.MUTATE, prepare)
     assert rows(root) == {"A": {"x": 4}}
-    assert commit_prepared(root, "main", ACTOR, CommitKind.MUTATE, lambda line: None) == []
+    assert door.commit(root, "main", ACTOR, CommitKind.MUTATE, lambda line: None) == []
     with pytest.raises(InvalidArgumentError):
-        commit_prepared(
+        door.commit(
             root, "main", ACTOR, CommitKind.MUTATE, lambda line: two_writes_to_one_table(root)
         )
 

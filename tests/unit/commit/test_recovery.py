@@ -16,6 +16,7 @@ from tests.support.doorgraph import (
     audit_rows,
     branch,
     catalog_of,
+    commit,
     head,
     log_of,
     new_graph,
@@ -29,7 +30,6 @@ from omnigraph import faults
 from omnigraph.commit import journal
 from omnigraph.commit.branches import delete_branch
 from omnigraph.commit.decide import Outcome
-from omnigraph.commit.door import commit
 from omnigraph.commit.genesis import store_schema
 from omnigraph.commit.journal import Sidecar
 from omnigraph.commit.recovery import drift_advice, refresh, sweep

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.doorgraph import ACTOR, branch, head, log_of, new_graph, write
+from tests.support.doorgraph import ACTOR, branch, fast_forward, head, log_of, new_graph, write
 
 from omnigraph.commit.branches import delete_branch, rename_branch
-from omnigraph.commit.fastforward import fast_forward
 from omnigraph.history.branchlist import describe_branches
 from omnigraph.model.commit import CommitKind
 from omnigraph.storage.root import GraphRoot

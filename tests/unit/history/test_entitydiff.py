@@ -10,8 +10,8 @@ import lance
 import pyarrow as pa
 import pytest
 from tests.support.branchgraphs import company, content, edge, new_graph, person, put
+from tests.support.doorgraph import commit
 
-from omnigraph.commit.door import commit
 from omnigraph.errors import HistoryReclaimedError
 from omnigraph.history import entitydiff as differing
 from omnigraph.history.entitydiff import diff_snapshots

@@ -300,8 +300,8 @@ def test_a_gap_is_told_with_the_way_out(context: Context) -> None:
 def test_commits_of_one_group_have_changes_of_their_own(context: Context) -> None:
     """Several requests in one publish share their tables' versions."""
     import pyarrow as pa
+    from tests.support.doorgraph import commit_all
 
-    from omnigraph.commit.door import commit_all
     from omnigraph.history.refs import read_branch
     from omnigraph.model.commit import CommitKind, Proposal, Signature
     from omnigraph.storage.stagedwrites import Stager

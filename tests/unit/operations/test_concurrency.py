@@ -11,10 +11,11 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from tests.support.doorgraph import commit
 from tests.support.writegraphs import another, heads, ids, new_graph, rows, values
 
 from omnigraph import faults
-from omnigraph.commit.door import commit
+from omnigraph.commit import door
 from omnigraph.engines.embedded.view import View
 from omnigraph.errors import (
     ConflictError,
@@ -240,12 +241,11 @@ def test_every_attempt_may_lose_and_then_it_is_said(graph, monkeypatch):
         tries.append(1)
         raise ConflictError("Somebody was faster.")
 
-    monkeypatch.setattr(writing, "commit_all", lose)
-    monkeypatch.setattr(writing, "commit_prepared", lose)
+    monkeypatch.setattr(door, "commit", lose)
     monkeypatch.setattr(writing, "_contended", {})
     with pytest.raises(ConflictError, match="faster"):
         insert(graph, "Bob")
-    assert len(tries) == writing.ATTEMPTS == 5
+    assert len(tries) == writing.SMALL.total == 5
 
 
 # Conditions and keys.
@@ -589,7 +589,7 @@ def test_branches_do_not_wait_for_each_other(graph):
 
 def test_a_lock_that_stays_taken_is_said(graph, monkeypatch):
     monkeypatch.setattr(
-        writing, "commit_all", lambda *a, **k: (_ for _ in ()).throw(LockTimeoutError("taken"))
+        door, "commit", lambda *a, **k: (_ for _ in ()).throw(LockTimeoutError("taken"))
     )
     with pytest.raises(LockTimeoutError):
         insert(graph, "Ada")

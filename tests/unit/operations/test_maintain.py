@@ -14,7 +14,7 @@ from tests.support.schemachanges import content, new_graph
 
 import omnigraph
 from omnigraph import faults
-from omnigraph.commit.door import commit_prepared
+from omnigraph.commit import door
 from omnigraph.errors import (
     CommitOutcomeUnknownError,
     DeniedError,
@@ -315,7 +315,7 @@ def test_an_index_never_knows_rows_of_files_that_did_not_land(
         assert not fitted.is_whole
         return Proposal(now, (fitted.staged,), "act-anna", CommitKind.MAINTENANCE)
 
-    commit_prepared(root, "main", "act-anna", CommitKind.MAINTENANCE, assemble)
+    door.commit(root, "main", "act-anna", CommitKind.MAINTENANCE, assemble)
     numbers = {f.fragment_id for f in table_of(graph, "Doc").dataset.get_fragments()}
     assert max(numbers) > 500, "one of the groups fitted"
     for n in range(3):  # the next file gets the number of the one that did not land

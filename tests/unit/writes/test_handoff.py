@@ -49,7 +49,7 @@ from omnigraph.rows.deltas import Delta
 from omnigraph.storage.locks import letters_to, writer_lock
 from omnigraph.storage.mailbox import Letters
 from omnigraph.storage.root import GraphRoot
-from omnigraph.writes import attempt, handoff
+from omnigraph.writes import attempt, handoff, rowgroup
 from omnigraph.writes.request import Conditions, Ticket
 
 INSERT = """query i($n: String, $a: I32?, $e: String?) {
@@ -311,8 +311,8 @@ def test_letters_that_make_no_sense_are_sent_back(graph: Graph) -> None:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for long."""
-    brief = partial(door.commit_prepared, lock_timeout_ms=300)
-    monkeypatch.setattr(attempt, "commit_prepared", brief)
+    brief = partial(door.commit, lock_timeout_ms=300)
+    monkeypatch.setattr(door, "commit", brief)
 
 
 @pytest.mark.usefixtures("hurried")
@@ -452,7 +452,7 @@ def test_guests_that_make_preparing_fail_are_sent_away(
             raise ArithmeticError("too many")
         return stage(view, branch_id, over)
 
-    monkeypatch.setattr(attempt, "stage", choosy)
+    monkeypatch.setattr(rowgroup, "stage", choosy)
     with held(graph):
         crowd = in_line(graph, lambda: Process(graph, "Ada"), lambda: Process(graph, "Bob"))
     for process in crowd:

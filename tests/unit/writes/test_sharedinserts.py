@@ -17,7 +17,7 @@ from omnigraph.history.refs import MAIN
 from omnigraph.operations import mutate
 from omnigraph.operations.mutate import MutationRequest
 from omnigraph.storage.root import GraphRoot
-from omnigraph.writes import attempt
+from omnigraph.writes import attempt, rowgroup
 from omnigraph.writes.request import Conditions, Ticket
 
 SCHEMA = """
@@ -112,7 +112,7 @@ def test_groups_come_to_the_same_as_one_after_another(
         several = [params(chance, text) for _ in range(chance.choice([2, 3, 5]))]
         found = group(at_once, text, several)
         with monkeypatch.context() as patch:
-            patch.setattr(attempt, "_leading_equals", lambda tickets: [])
+            patch.setattr(rowgroup, "_leading_equals", lambda tickets: [])
             expected = group(singly, text, several)
         assert found == expected, several
         assert content(at_once) == content(singly), several
