@@ -33,16 +33,18 @@ _LONGEST_LIFE_S = 0.15
 def insert_until_killed(uri: str, name: str, pipe: str) -> None:
     """The life of a process in a crowd: it has no end of its own."""
     said = os.open(pipe, os.O_WRONLY)
-    graph = omnigraph.open(uri, actor=name)
+    # Processes write for each other only if they have the same principal: two of a crowd have.
+    actor = f"act-{int(name[-1]) % 2}"
+    graph = omnigraph.open(uri, actor=actor)
     attempt._note_contention(GraphRoot.at(uri), "main")
     for number in range(10_000):
-        token = f"{name}-{number}"
+        token = f"{actor}-{name}-{number}"
         while True:
             try:
                 graph.mutate(INSERT, params={"t": token}, message=token)
                 break
             except (RecoveryRequiredError, CommitOutcomeUnknownError):
-                graph = omnigraph.open(uri, actor=name)  # recovers what the dead have left
+                graph = omnigraph.open(uri, actor=actor)  # recovers what the dead have left
                 if any(commit.message == token for commit in graph.commits()):
                     break
         os.write(said, json.dumps(token).encode() + b"\n")

@@ -20,7 +20,9 @@ from omnigraph.bulk import sourcefiles
 from omnigraph.errors import ConflictError, VersionConflictError
 from omnigraph.graph import Graph
 from omnigraph.history.resolve import Target, resolve
-from omnigraph.operations.load import BulkLoad, LoadOptions, LoadResult, load
+from omnigraph.operations.load import BulkLoad, LoadOptions, LoadResult
+from omnigraph.operations.requests import Load
+from omnigraph.operations.verbs import run
 from omnigraph.storage.inputs import InputFile, list_inputs, write_output
 from omnigraph.storage.manifest import ManifestFile
 from omnigraph.storage.root import GraphRoot
@@ -82,9 +84,12 @@ def lines(folder: Path, *names: str) -> Path:
     return folder
 
 
-def bulk(graph: Graph, source: object, **options: Any) -> LoadResult:
+def bulk(graph: Graph, source: object, **more: Any) -> LoadResult:
     """The tasks of a load on Spark, in this process."""
-    return load(graph._context, source, options=LoadOptions(here=True, **options))
+    options = LoadOptions(here=True, **more)
+    done = run(graph._context, Load(source, options=options))
+    assert isinstance(done, LoadResult)
+    return done
 
 
 def newest(graph: Graph, branch: str) -> str:
@@ -195,7 +200,7 @@ def test_20_04_sources_are_listed_once(
     sources = [str(lines(tmp_path / "a", "Cy")), str(lines(tmp_path / "b", "Dan"))]
     listed = counted(monkeypatch)
     with overtaken(lambda: (lines(tmp_path / "a", "Late"), elsewhere(graph, "Zoe")())) as tries:
-        load(graph._context, sources, options=options)
+        run(graph._context, Load(sources, options=options))
     assert len(tries) == 2
     assert listed == [(source,) for source in sources]
     # Files that came while the load was prepared belong to no attempt of it.
@@ -211,7 +216,7 @@ def test_20_04_a_bucket_is_listed_once(
     monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
     monkeypatch.setattr("omnigraph.operations.load.has_session", lambda: False)
     try:
-        done = load(graph._context, f"{s3_root}/in/", options=LoadOptions())
+        done = run(graph._context, Load(f"{s3_root}/in/", options=LoadOptions()))
     finally:
         proxy.close()
     # The graph was opened before; what passes through the proxy is about the input.
