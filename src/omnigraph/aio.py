@@ -201,6 +201,21 @@ class AsyncGraph:
         """The same graph on another branch."""
         return AsyncGraph(self.sync.on(branch))
 
+    async def at(
+        self,
+        *,
+        branch: str | None = None,
+        commit: str | None = None,
+        version: int | None = None,
+        time: datetime | None = None,
+        tag: str | None = None,
+    ) -> AsyncGraph:
+        """The graph pinned to one state; see `Graph.at`."""
+        pin = partial(
+            self.sync.at, branch=branch, commit=commit, version=version, time=time, tag=tag
+        )
+        return AsyncGraph(await _run(pin))
+
     def acting_as(self, actor: str | Principal) -> AsyncGraph:
         """The same graph, used by another principal."""
         return AsyncGraph(self.sync.acting_as(actor))

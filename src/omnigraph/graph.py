@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.arguments import checked, microseconds
+from omnigraph.errors import DeniedError, InvalidArgumentError
 from omnigraph.exhaustion import reports_exhaustion
 from omnigraph.history.refs import MAIN, Tag
 from omnigraph.history.resolve import Target
@@ -68,9 +70,10 @@ R = TypeVar("R")
 class Graph:
     """One branch of the graph at an address."""
 
-    def __init__(self, context: Context, branch: str = MAIN) -> None:
+    def __init__(self, context: Context, branch: str = MAIN, pinned: Target | None = None) -> None:
         self._context = context
         self.branch_name = branch
+        self._pinned = pinned
 
     def _repr_html_(self) -> str:
         from omnigraph.model import html
@@ -84,7 +87,8 @@ class Graph:
         return html.table(("kind", "type", "entities"), rows, caption)
 
     def __repr__(self) -> str:
-        return f"Graph({self.uri!r}, branch={self.branch_name!r})"
+        pinned = "" if self._pinned is None else f", commit={self._pinned.commit!r}"
+        return f"Graph({self.uri!r}, branch={self.branch_name!r}{pinned})"
 
     @property
     def uri(self) -> str:
@@ -101,12 +105,52 @@ class Graph:
         return self._context.principal
 
     def on(self, branch: str) -> Graph:
-        """The same graph on another branch."""
-        return Graph(self._context, branch)
+        """The same graph on another branch; a pinned graph is pinned no longer."""
+        return Graph(replace(self._context, is_pinned=False), branch)
+
+    def at(
+        self,
+        *,
+        branch: str | None = None,
+        commit: str | None = None,
+        version: int | None = None,
+        time: datetime | None = None,
+        tag: str | None = None,
+    ) -> Graph:
+        """The graph pinned to one state: every read returns that state, whatever is written later.
+
+        Data, schema, blobs and exports are read at the pinned state. Commits, changes, statistics
+        and maintenance are those of the branch. A pinned graph cannot be written, but branches
+        and tags can be created at its state.
+
+        Args:
+            branch: The branch; by default the branch of this graph. Alone: its head as it is now.
+            commit: The id of a commit, or a unique prefix of it.
+            version: The number of a commit on the branch.
+            time: The state of the branch at this time; without a time zone it is local time.
+            tag: The commit of a tag.
+
+        Returns:
+            A graph that is read-only.
+
+        Raises:
+            InvalidArgumentError: Several of commit, version, time and tag are given.
+            NotFoundError: There is no such branch, commit, version or tag.
+
+        Example:
+            before = graph.at(version=2)
+            before.query("query q() { match { $p: Person } return { $p.name } }")
+        """
+        name = branch or self.branch_name
+        moment = None if time is None else microseconds(time, "time")
+        wanted = r.PinSnapshot(Target(name, commit, version, moment, tag))
+        found = run_verb(self._context, wanted)
+        context = replace(self._context, is_pinned=True)
+        return Graph(context, name, Target(name, commit=found.commit_id))
 
     def acting_as(self, actor: str | Principal) -> Graph:
         """The same graph, used by another principal; an id alone has no groups and attributes."""
-        return Graph(self._context.acting_as(actor), self.branch_name)
+        return Graph(self._context.acting_as(actor), self.branch_name, self._pinned)
 
     @property
     def durability(self) -> str:
@@ -121,7 +165,7 @@ class Graph:
     def with_durability(self, durability: str) -> Graph:
         """The same graph with another durability. `power`: acknowledged commits survive a power
         failure; `process`: they survive only the end of the process."""
-        return Graph(self._context.with_durability(durability), self.branch_name)
+        return Graph(self._context.with_durability(durability), self.branch_name, self._pinned)
 
     def set_durability(self, durability: str) -> None:
         """Store the default durability in the graph, for later opens. This handle does not
@@ -478,8 +522,13 @@ class Graph:
         """
         from omnigraph.operations.tempbranch import scratch
 
-        start = self._target()
-        with scratch(self._run, name, start, merges=merge, message=message) as made:
+        if merge and self._pinned is not None:
+            raise DeniedError(
+                "A branch cannot be merged into a pinned state.",
+                hint="Use `merge=False`, or begin at `graph.on(branch)`.",
+            )
+        home = self.on(self.branch_name)
+        with scratch(home._run, name, self._target(), merges=merge, message=message) as made:
             yield self.on(made)
 
     def create_branch(
@@ -790,7 +839,14 @@ class Graph:
         tag: str | None = None,
     ) -> Target:
         moment = None if at is None else microseconds(at, "at")
-        return Target(self.branch_name, commit, version, moment, tag)
+        if self._pinned is None:
+            return Target(self.branch_name, commit, version, moment, tag)
+        if any(each is not None for each in (commit, version, moment, tag)):
+            raise InvalidArgumentError(
+                "The graph is pinned to one state.",
+                hint="Name another state with `graph.at(...)`.",
+            )
+        return self._pinned
 
 
 @reports_exhaustion

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from tests.support.bypasses import bypasses, sources
 
 import omnigraph
+from omnigraph.cli import main as cli
 from omnigraph.errors import DeniedError, InvalidArgumentError
 from omnigraph.graph import Graph
 from omnigraph.history.resolve import Target
@@ -22,6 +24,10 @@ from omnigraph.operations.verbs import VERBS, Verb, run
 SCHEMA = "node Person { name: String @key }\nedge Knows: Person -> Person"
 READ = "query q() { match { $p: Person } return { $p.name } }"
 WRITE = 'query q() { insert Person { name: "new" } }'
+
+
+# What other verbs and the Spark source use.
+INNER = {"capture_baseline", "find_offset", "replay", "table_changes", "type_changes"}
 
 
 class Recorder:
@@ -153,11 +159,83 @@ def test_20_05_a_request_that_no_verb_takes_is_refused(graph: Graph) -> None:
 
 
 def test_20_05_graph_and_aio_have_a_method_for_each_verb() -> None:
-    # What other verbs and the Spark source use.
-    inner = {"capture_baseline", "find_offset", "replay", "table_changes", "type_changes"}
     for surface in (Graph, omnigraph.aio.AsyncGraph):
-        missing = [v.name for v in VERBS if v.name not in inner and not hasattr(surface, v.name)]
+        missing = [v.name for v in VERBS if v.name not in INNER and not hasattr(surface, v.name)]
         assert missing == []
+
+
+# The command that runs each verb.
+COMMANDS = {
+    "algorithm": "algorithm",
+    "apply_schema": "schema apply",
+    "baseline": "changes baseline",
+    "blob": "blob get",
+    "blob_stat": "blob stat",
+    "branches": "branch list",
+    "changes": "changes poll",
+    "cherry_pick": "commit cherry-pick",
+    "cleanup": "cleanup",
+    "commit": "commit show",
+    "commit_changes": "commit changes",
+    "commit_changes_page": "commit changes",
+    "commits": "commit list",
+    "copy": "copy",
+    "count_embed": "embed",
+    "create_branch": "branch create",
+    "create_tag": "tag create",
+    "delete_branch": "branch delete",
+    "delete_tag": "tag delete",
+    "diff": "diff",
+    "embed": "embed",
+    "ensure_indices": "optimize",
+    "explain": "explain",
+    "export": "export",
+    "export_lines": "export",
+    "ingest": "ingest",
+    "install_baseline": "changes baseline",
+    "lag": "maintain",
+    "load": "load",
+    "merge": "branch merge",
+    "mutate": "mutate",
+    "optimize": "optimize",
+    "plan_optimize": "optimize",
+    "plan_schema": "schema plan",
+    "poll_changes": "changes poll",
+    "preview_merge": "branch merge",
+    "query": "query",
+    "rebase": "branch rebase",
+    "reconciler": "maintain",
+    "recover": "recovery run",
+    "recoveries": "recovery list",
+    "rename_branch": "branch rename",
+    "repair": "repair",
+    "revert": "commit revert",
+    "schema": "schema show",
+    "snapshot": "snapshot",
+    "stats": "stats",
+    "tags": "tag list",
+    "verify": "fsck",
+    "write_algorithm": "algorithm",
+}
+# Without a command: pictures of notebooks, settings of a graph, and what opening does.
+NO_COMMAND = {"commit_graph", "refresh", "set_durability"}
+# Without a command of their own in the list above: they run no verb.
+OTHER_COMMANDS = {
+    "alias", "completion", "fmt", "import", "init", "lint", "login", "logout", "profile", "shell",
+    "spark", "version",
+}  # fmt: skip
+
+
+def test_20_05_the_command_line_has_a_command_for_each_verb(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert set(COMMANDS) | NO_COMMAND | INNER == {verb.name for verb in VERBS}
+    for words in sorted(set(COMMANDS.values())):
+        assert cli.run([*words.split(), "--help"]) == 0, words
+    capsys.readouterr()
+    assert cli.run(["--help"]) == 0
+    listed = set(re.findall(r"^  ([a-z]+) {2,}", capsys.readouterr().out, re.MULTILINE))
+    assert listed == {words.split()[0] for words in COMMANDS.values()} | OTHER_COMMANDS
 
 
 # The gate.
@@ -227,8 +305,7 @@ def test_20_01_every_method_is_refused_by_a_gate_that_refuses_all(
     graph: Graph, tmp_path: Path
 ) -> None:
     calls = methods(graph, tmp_path)
-    inner = {"capture_baseline", "find_offset", "replay", "table_changes", "type_changes"}
-    assert set(calls) == {verb.name for verb in VERBS} - inner
+    assert set(calls) == {verb.name for verb in VERBS} - INNER
     before = graph.snapshot().commit_id
     for name, call in calls.items():
         gate = Recorder(frozenset(Action))

@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import pkgutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +39,53 @@ def test_type_checkers_see_what_python_sees() -> None:
     seen = {alias.asname for node in block.body for alias in node.names}  # type: ignore[attr-defined]
     assert seen == set(omnigraph._HOMES)
     assert seen | {"__version__"} == set(omnigraph.__all__)
+
+
+def annotated_names(annotation: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(annotation)):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+
+
+def public_functions() -> Iterator[Callable[..., Any]]:
+    for surface in (omnigraph.Graph, omnigraph.AsyncGraph):
+        for name, member in vars(surface).items():
+            function = member.fget if isinstance(member, property) else member
+            if callable(function) and not name.startswith("_"):
+                yield inspect.unwrap(function)
+    for module in (omnigraph, omnigraph.aio, omnigraph.spark):
+        for name in module.__all__:
+            if inspect.isfunction(getattr(module, name)):
+                yield inspect.unwrap(getattr(module, name))
+
+
+def test_20_05_every_class_of_a_public_signature_can_be_imported() -> None:
+    """Of this package; a class of Python, Arrow or Spark is imported from there."""
+    missing = set()
+    for function in public_functions():
+        for annotation in function.__annotations__.values():
+            for name in annotated_names(str(annotation)):
+                found = vars(sys.modules[function.__module__]).get(name) or OUR_CLASSES.get(name)
+                ours = inspect.isclass(found) and found.__module__.startswith("omnigraph.")
+                if ours and name not in omnigraph.__all__:
+                    missing.add(name)
+    assert missing == set()
+
+
+def our_classes() -> dict[str, type]:
+    """Every class of the package by its name: annotations name some for type checkers only."""
+    found = {}
+    for info in pkgutil.walk_packages(omnigraph.__path__, "omnigraph."):
+        if "__main__" not in info.name:
+            for name, value in vars(import_module(info.name)).items():
+                if inspect.isclass(value) and value.__module__ == info.name:
+                    found[name] = value
+    return found
+
+
+OUR_CLASSES = our_classes()
 
 
 def test_dir_shows_the_public_names() -> None:

@@ -199,7 +199,7 @@ class Reconciler:
                 self._recover()
             except OmniGraphError as error:
                 self._note(error)
-            self._stop.wait(self._interval_s)
+            self._stop.wait(min(self._interval_s, threading.TIMEOUT_MAX))
 
     def _has_moved(self) -> bool:
         with self._guard:

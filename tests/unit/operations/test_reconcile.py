@@ -10,7 +10,7 @@ from tests.support.schemachanges import content, new_graph
 
 from omnigraph import faults
 from omnigraph.errors import StorageTransientError
-from omnigraph.graph import Graph
+from omnigraph.graph import Graph, init
 from omnigraph.operations.reconcile import Bounds
 
 TIGHT = Bounds(unindexed_rows=0, unindexed_share=0.0, small_files=2)
@@ -85,3 +85,15 @@ def test_a_graph_that_stands_still_is_left_alone(graph: Graph) -> None:
         time.sleep(0.3)
         assert worker.lag().rounds == rounds
     assert graph.snapshot().commit_id == head
+
+
+def test_an_interval_that_is_longer_than_a_thread_can_wait(tmp_path: Path) -> None:
+    graph = init(tmp_path / "g", "node Person { name: String @key }")
+    worker = graph.reconciler(interval_s=2.0**63)
+    with worker:
+        deadline = time.monotonic() + 30
+        while worker._rounds == 0 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        assert worker._thread is not None
+        assert worker._thread.is_alive()
