@@ -14,7 +14,7 @@ compile() {
 }
 
 compile build.txt --group build
-compile dev.txt pyproject.toml --extra spark --extra server --group dev \
+compile dev.txt pyproject.toml --extra spark --group dev \
     --constraint requirements/build.txt
 # The bench lock is installed on top of the dev one, so it must agree with it.
 compile bench.txt --group bench --constraint requirements/dev.txt

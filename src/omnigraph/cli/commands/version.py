@@ -13,7 +13,7 @@ from omnigraph.cli.terminal import echo
 app = new_app()
 
 # Distribution names. The ones that an extra brings may be missing.
-PARTS = ("pylance", "pyarrow", "datafusion", "obstore", "pyspark", "fastapi")
+PARTS = ("pylance", "pyarrow", "datafusion", "obstore", "pyspark")
 
 
 @app.command()
