@@ -10,6 +10,7 @@ import pytest
 from tests.support.branchgraphs import content, new_graph, put
 
 import omnigraph
+from omnigraph import headroom
 from omnigraph.engines.embedded import view
 from omnigraph.engines.spark.tablecompare import differ_on
 from omnigraph.errors import (
@@ -21,7 +22,7 @@ from omnigraph.errors import (
 from omnigraph.graph import Graph
 from omnigraph.history.entitydiff import diff_versions, type_pairs
 from omnigraph.history.resolve import Target, resolve
-from omnigraph.merges import comparers, mergeplan
+from omnigraph.merges import comparers
 from omnigraph.operations.context import Context
 from omnigraph.operations.requests import CreateBranch
 from omnigraph.operations.verbs import run
@@ -85,7 +86,7 @@ def test_a_merge_compared_on_spark_is_the_same_merge(
         context = two_sides(str(tmp_path / engine))
         graph = omnigraph.open(context.root.uri)
         with monkeypatch.context() as patch:
-            patch.setattr(mergeplan.headroom, "total_bytes", lambda: 400)
+            patch.setattr(headroom, "total_bytes", lambda: 400)
             with pytest.raises(LimitExceededError):
                 graph.preview_merge("side", engine=engine)
         preview = graph.preview_merge("side", engine=engine)

@@ -15,7 +15,7 @@ import pytest
 from lance.dataset import LanceScanner
 from tests.support.branchgraphs import SCHEMA, company, content, edge, new_graph, person, put
 
-from omnigraph import faults
+from omnigraph import faults, headroom
 from omnigraph.commit.branches import was_deleted
 from omnigraph.commit.retention import Policy
 from omnigraph.errors import (
@@ -33,7 +33,6 @@ from omnigraph.history.ancestry import head_of, merge_bases
 from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import read_branch
 from omnigraph.history.resolve import Target, find_commit, find_record, resolve
-from omnigraph.merges import mergeplan
 from omnigraph.merges.resolutions import write_conflicts
 from omnigraph.merges.tablemerge import Choices
 from omnigraph.model.commit import Commit
@@ -623,7 +622,7 @@ def test_more_changes_than_fit_into_memory_are_refused(
     """While they are read, not by the system when there is no memory left."""
     before = content(diverged)
     with monkeypatch.context() as patch:
-        patch.setattr(mergeplan.headroom, "total_bytes", lambda: 400)
+        patch.setattr(headroom, "total_bytes", lambda: 400)
         with pytest.raises(LimitExceededError, match="would hold more rows than fit") as caught:
             run(diverged, Merge("f"))
     assert caught.value.limit == 100
