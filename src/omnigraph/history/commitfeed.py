@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from omnigraph.errors import ChangeFeedGapError, HistoryReclaimedError
 from omnigraph.history.ancestry import Place
-from omnigraph.history.entitydiff import changes_of, diff_tables
+from omnigraph.history.entitydiff import Shown, changes_of, diff_tables
 from omnigraph.history.groups import CommitChange, change_of
 from omnigraph.history.images import TableDiff, restrict
 from omnigraph.history.log import lines
@@ -44,21 +44,25 @@ def graph_id(root: GraphRoot) -> str:
     return next(commits_between(root, MAIN, 1, 1)).commit.id
 
 
-def commit_changes(root: GraphRoot, place: Place, wanted: ChangeFilter) -> Iterator[Change]:
+def commit_changes(
+    root: GraphRoot, place: Place, wanted: ChangeFilter, shown: Shown | None = None
+) -> Iterator[Change]:
     """What a commit changed, in order. Raises ChangeFeedGapError if its data was removed."""
-    for found in commit_diffs(root, place, wanted):
+    for found in commit_diffs(root, place, wanted, shown):
         for each in changes_of(found):
             if wanted.wants_op(each.op):
                 yield each
 
 
-def commit_diffs(root: GraphRoot, place: Place, wanted: ChangeFilter) -> Iterator[TableDiff]:
+def commit_diffs(
+    root: GraphRoot, place: Place, wanted: ChangeFilter, shown: Shown | None = None
+) -> Iterator[TableDiff]:
     """The same as tables, piece by piece, whatever the operation."""
     change = change_of(root, place)
     if change.before is None or place.commit.kind in _WITHOUT_CHANGES:
         return
     try:
-        yield from _diffs(root, change, wanted)
+        yield from _diffs(root, change, wanted, shown)
     except ChangeFeedGapError:
         raise
     except HistoryReclaimedError as error:
@@ -73,11 +77,13 @@ def changes_schema(root: GraphRoot, place: Place) -> bool:
     return before is not None and before.commit.schema_hash != place.commit.schema_hash
 
 
-def _diffs(root: GraphRoot, change: CommitChange, wanted: ChangeFilter) -> Iterator[TableDiff]:
+def _diffs(
+    root: GraphRoot, change: CommitChange, wanted: ChangeFilter, shown: Shown | None
+) -> Iterator[TableDiff]:
     assert change.before is not None
     before = change.before.snapshot(root, change.commit.branch)
     after = change.after.snapshot(root, change.commit.branch)
-    for found in diff_tables(root, before, after, wanted):
+    for found in diff_tables(root, before, after, wanted, shown=shown):
         if change.only is not None:
             found = restrict(found, change.only.get(found.types.shown.id, frozenset()))
         yield found

@@ -40,6 +40,8 @@ PIECE_ROWS = 65_536
 # Compares two versions of a table. Another engine may bring its own, for tables that outgrow one
 # machine; the result is the same.
 Differ = Callable[[GraphRoot, TypePair, TableVersion | None, TableVersion | None], TableDiff]
+# Restricts a difference between two snapshots to what is visible.
+Shown = Callable[[TableDiff, Snapshot, Snapshot], TableDiff]
 
 
 def diff_snapshots(
@@ -48,10 +50,11 @@ def diff_snapshots(
     after: Snapshot,
     filter: ChangeFilter | None = None,
     differ: Differ | None = None,
+    shown: Shown | None = None,
 ) -> Iterator[Change]:
     """Every change from `before` to `after`: nodes before edges, by type, by id."""
     wanted = filter or ChangeFilter()
-    for table_diff in diff_tables(root, before, after, wanted, differ):
+    for table_diff in diff_tables(root, before, after, wanted, differ, shown):
         for change in changes_of(table_diff):
             if wanted.wants_op(change.op):
                 yield change
@@ -63,9 +66,23 @@ def diff_tables(
     after: Snapshot,
     wanted: ChangeFilter,
     differ: Differ | None = None,
+    shown: Shown | None = None,
 ) -> Iterator[TableDiff]:
     """The differences of each type that changed, in pieces: nodes before edges, by type, by id.
     With a differ, each type's as a whole, however that finds it."""
+    for found in _diff_tables(root, before, after, wanted, differ):
+        visible = found if shown is None else shown(found, before, after)
+        if shown is None or not visible.is_empty:
+            yield visible
+
+
+def _diff_tables(
+    root: GraphRoot,
+    before: Snapshot,
+    after: Snapshot,
+    wanted: ChangeFilter,
+    differ: Differ | None,
+) -> Iterator[TableDiff]:
     for pair in type_pairs(before, after):
         if not wanted.wants_type(pair.shown.kind, pair.shown.name):
             continue

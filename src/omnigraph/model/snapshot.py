@@ -7,11 +7,12 @@ Deliberately absent: open handles. A reader opens what it needs from the locatio
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.location import Location
+from omnigraph.model.visibility import EVERYTHING, Visibility, visible_catalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,22 @@ class Snapshot:
     catalog: Catalog
     tables: Mapping[int, TableVersion]
     incarnation: str = ""
+    visibility: Visibility = EVERYTHING
+    # The catalog with hidden properties, if the visibility hides something.
+    stored_catalog: Catalog | None = None
+
+    @property
+    def whole_catalog(self) -> Catalog:
+        """The catalog with all properties, hidden ones too."""
+        return self.stored_catalog or self.catalog
+
+    def seen_through(self, visibility: Visibility) -> Snapshot:
+        """The same state, restricted to what the visibility shows."""
+        if visibility.is_everything:
+            return self
+        whole = self.whole_catalog
+        catalog = visible_catalog(whole, visibility)
+        return replace(self, catalog=catalog, visibility=visibility, stored_catalog=whole)
 
     def table(self, table_id: int) -> TableVersion | None:
         return self.tables.get(table_id)

@@ -23,7 +23,7 @@ from omnigraph.engines.spark.settings import SparkSettings
 from omnigraph.engines.spark.sparktypes import spark_type
 from omnigraph.engines.spark.tableframes import table_frame
 from omnigraph.errors import InvalidArgumentError, TypeNotFoundError
-from omnigraph.history.resolve import Target, resolve
+from omnigraph.history.resolve import Target
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.types import Kind
@@ -68,14 +68,14 @@ DEFAULTS = AlgorithmOptions()
 
 def algorithm(context: Context, request: RunAlgorithm) -> DataFrame:
     """The results as a DataFrame: `type`, `id` and the algorithm's own columns."""
-    snapshot = resolve(context.root, request.target)
+    snapshot = context.snapshot(request.target)
     return _Run(context, request.name, snapshot, request.options or DEFAULTS).results()
 
 
 def write_back(context: Context, request: WriteAlgorithm) -> LoadResult:
     """Keep the first result as a property of every node type that has one of that name."""
     branch = request.branch
-    snapshot = resolve(context.root, Target(branch))
+    snapshot = context.snapshot(Target(branch))
     run = _Run(context, request.name, snapshot, request.options or DEFAULTS)
     return run.write(request.property_name, branch, request.message)
 

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from omnigraph.engines.snapshotreader import visible_table
 from omnigraph.merges.resolutions import plain
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN, EdgeType, NodeType
 from omnigraph.model.change import EVERYTHING, ChangeFilter
@@ -32,7 +33,6 @@ from omnigraph.rows.checks import logical_schema
 from omnigraph.storage.failures import translated
 from omnigraph.storage.inputs import output_address
 from omnigraph.storage.root import GraphRoot
-from omnigraph.storage.table import open_table
 
 _BATCH = 4096
 
@@ -52,7 +52,8 @@ def records(
         version = snapshot.table(table.id)
         if version is None or not filter.wants_type(table.kind, table.name):
             continue
-        opened = open_table(root.location, version)
+        opened = visible_table(snapshot, table)
+        assert opened is not None
         columns = [name for name in logical_schema(table).names if name in opened.schema.names]
         for batch in opened.scan(columns, batch_rows=_BATCH, whole_blobs=True):
             yield from (_record(table, row) for row in python_rows(batch))

@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.engines.snapshotreader import visible_table
 from omnigraph.errors import InvalidArgumentError, NotFoundError, TypeNotFoundError
-from omnigraph.history.resolve import resolve
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.types import Kind
 from omnigraph.operations.context import Context
 from omnigraph.operations.requests import ReadBlob, StatBlob
 from omnigraph.storage.blobs import StoredBlob, find_blob, read_blob
-from omnigraph.storage.table import Table, open_table
+from omnigraph.storage.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class BlobStat:
 
 def stat_blob(context: Context, request: StatBlob) -> BlobStat:
     """Size and etag of a blob, or where it lies."""
-    snapshot = resolve(context.root, request.target)
+    snapshot = context.snapshot(request.target)
     _, blob = _find(context, snapshot, request.selector)
     return _stat(snapshot, request.selector, blob)
 
@@ -66,7 +66,7 @@ def read_range(context: Context, request: ReadBlob) -> tuple[BlobStat, Iterator[
     """A blob's bytes, from `offset` and for `length`, as an iterator over pieces."""
     if request.offset < 0 or (request.length is not None and request.length < 1):
         raise InvalidArgumentError("An offset is 0 or more, and a length at least 1.")
-    snapshot = resolve(context.root, request.target)
+    snapshot = context.snapshot(request.target)
     table, blob = _find(context, snapshot, request.selector)
     found = _stat(snapshot, request.selector, blob)
     if found.kind == "external":
@@ -93,7 +93,8 @@ def _find(context: Context, snapshot: Snapshot, selector: BlobSelector) -> tuple
     version = snapshot.table(table.id)
     exists, blob = False, None
     if version is not None:
-        opened = open_table(context.root.location, version)
+        opened = visible_table(snapshot, table)
+        assert opened is not None
         exists, blob = find_blob(opened, selector.id, item.column)
     if not exists:
         raise NotFoundError(f"There is no {table.name} with the id {selector.id!r}.")

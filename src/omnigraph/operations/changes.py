@@ -42,7 +42,7 @@ from omnigraph.model.feed import (
     scope_of,
 )
 from omnigraph.model.snapshot import Snapshot
-from omnigraph.operations.context import Context
+from omnigraph.operations.context import Context, shown_to
 from omnigraph.operations.requests import (
     CaptureBaseline,
     FindOffset,
@@ -73,7 +73,7 @@ class Baseline:
 def all_changes_in(context: Context, request: ReadCommitChanges) -> Iterator[Change]:
     """What a commit changed relative to its first parent, streamed."""
     place = _place(context, request.commit, request.branch)
-    return commit_changes(context.root, place, request.filter)
+    return commit_changes(context.root, place, request.filter, shown_to(context))
 
 
 def changes_in(context: Context, request: ReadCommitChangesPage) -> FeedPage:
@@ -84,7 +84,7 @@ def changes_in(context: Context, request: ReadCommitChangesPage) -> FeedPage:
     start = Position(
         graph=graph_id(root),
         branch=place.line.branch_id,
-        scope=scope_of(request.filter),
+        scope=_scope(context, request.filter),
         sequence=place.commit.sequence - 1,
         commit_id=place.commit.id,
         cut=place.commit.sequence,
@@ -94,7 +94,7 @@ def changes_in(context: Context, request: ReadCommitChangesPage) -> FeedPage:
         if replace(given, after=None) != start:
             raise rejected("it belongs to another commit or filter")
         start = given
-    reader = _Reader(root, request.filter, request.limit)
+    reader = _Reader(context, request.filter, request.limit)
     page = reader.read([place], start)
     return replace(page, cursor=None)
 
@@ -125,7 +125,7 @@ def poll(context: Context, request: PollChanges) -> FeedPage:
     head = line.state.head.sequence
     high = position.cut if position.cut is not None else head
     places = commits_between(root, line.branch_id, position.sequence + 1, high)
-    page = _Reader(root, request.filter, request.limit).read(places, position)
+    page = _Reader(context, request.filter, request.limit).read(places, position)
     if page.cursor is None:
         return page
     end = decode_position(page.cursor, token=False).sequence
@@ -143,7 +143,8 @@ def follow(context: Context, request: FollowChanges) -> Iterator[tuple[Block, st
     head = line.state.head.sequence
     for place in commits_between(root, line.branch_id, position.sequence + 1, head):
         try:
-            block = Block(_cause(root, place), tuple(commit_changes(root, place, request.filter)))
+            changes = commit_changes(root, place, request.filter, shown_to(context))
+            block = Block(_cause(root, place), tuple(changes))
         except ChangeFeedGapError as error:
             raise _gap(error, position) from error
         position = _passed(position, place)
@@ -154,7 +155,7 @@ def baseline(context: Context, request: CaptureBaseline) -> Baseline:
     """The branch's newest state and the cursor that belongs to it, captured together."""
     root = context.root
     line = BranchLog(root, read_branch(root, request.branch).id)
-    snapshot = head_snapshot(root, request.branch, line)
+    snapshot = head_snapshot(root, request.branch, line).seen_through(context.visibility)
     position = _at_head(context, line, request.filter)
     return Baseline(snapshot, position.encode())
 
@@ -174,7 +175,7 @@ def table_changes(
 ) -> Iterator[tuple[Place, Iterator[TableDiff]]]:
     """The changes of some commits, by commit and table."""
     for place in _places(context, request.branch, request.first, request.last):
-        yield place, commit_diffs(context.root, place, EVERYTHING)
+        yield place, commit_diffs(context.root, place, EVERYTHING, shown_to(context))
 
 
 def type_changes(
@@ -182,7 +183,7 @@ def type_changes(
 ) -> Iterator[tuple[Place, Iterator[Change]]]:
     """The changes of some commits, by commit and entity."""
     for place in _places(context, request.branch, request.first, request.last):
-        yield place, commit_changes(context.root, place, request.filter)
+        yield place, commit_changes(context.root, place, request.filter, shown_to(context))
 
 
 def _places(context: Context, branch: str, first: int, last: int) -> Iterator[Place]:
@@ -192,10 +193,11 @@ def _places(context: Context, branch: str, first: int, last: int) -> Iterator[Pl
 class _Reader:
     """Fills one page."""
 
-    def __init__(self, root: GraphRoot, wanted: ChangeFilter, limit: int) -> None:
+    def __init__(self, context: Context, wanted: ChangeFilter, limit: int) -> None:
         if limit < 1:
             raise InvalidArgumentError("A page holds at least one change.")
-        self._root = root
+        self._root = context.root
+        self._shown = shown_to(context)
         self._wanted = wanted
         self._room = limit
 
@@ -219,7 +221,7 @@ class _Reader:
 
     def _fill(self, place: Place, after: tuple[bool, int, str] | None) -> tuple[list[Change], bool]:
         """As many changes of a commit as there is room for, and whether that is all of them."""
-        found = commit_changes(self._root, place, self._wanted)
+        found = commit_changes(self._root, place, self._wanted, self._shown)
         rest = (change for change in found if after is None or _key(change) > after)
         changes = list(islice(rest, self._room))
         self._room -= len(changes)
@@ -275,8 +277,13 @@ def _started(
 
 def _at_head(context: Context, line: BranchLog, wanted: ChangeFilter) -> Position:
     head = line.state.head
-    scope = scope_of(wanted)
+    scope = _scope(context, wanted)
     return Position(graph_id(context.root), line.branch_id, scope, head.sequence, head.id)
+
+
+def _scope(context: Context, wanted: ChangeFilter) -> str:
+    """What a cursor is for: a filter, and what is visible."""
+    return scope_of(wanted) + context.visibility.hash
 
 
 def _passed(position: Position, place: Place) -> Position:

@@ -11,8 +11,13 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from omnigraph.errors import InvalidArgumentError
+from omnigraph.engines.snapshotreader import VisibleChanges
+from omnigraph.errors import DeniedError, InvalidArgumentError
+from omnigraph.history.entitydiff import Shown
+from omnigraph.history.resolve import Target, resolve
 from omnigraph.model.principal import Principal
+from omnigraph.model.snapshot import Snapshot
+from omnigraph.model.visibility import EVERYTHING, Visibility
 from omnigraph.operations.admission import OPEN_GATE, Gate
 from omnigraph.storage.durability import check_durability
 from omnigraph.storage.root import GraphRoot
@@ -35,6 +40,25 @@ class Context:
     gate: Gate = OPEN_GATE
     is_pinned: bool = False
     author: str | None = None
+    # What reads of this context see. Nothing sets it yet but tests: policy will.
+    visibility: Visibility = EVERYTHING
+
+    def snapshot(self, target: Target | None = None) -> Snapshot:
+        """The state that a read sees: pinned, and restricted to what is visible."""
+        return resolve(self.root, target).seen_through(self.visibility)
+
+    def whole(self, what: str) -> Context:
+        """This context, for work that cannot be restricted to visible rows yet.
+
+        Raises:
+            DeniedError: A visibility is set.
+        """
+        if not self.visibility.is_everything:
+            raise DeniedError(
+                f"{what} needs to see all rows and properties, and some are hidden.",
+                hint="Use an identity without restrictions.",
+            )
+        return self
 
     @property
     def actor(self) -> str:
@@ -49,6 +73,13 @@ class Context:
 
     def acting_as(self, actor: str | Principal | None) -> Context:
         return self if actor is None else replace(self, principal=principal_of(actor))
+
+
+def shown_to(context: Context) -> Shown | None:
+    """What restricts differences to what the context sees; None if it sees everything."""
+    if context.visibility.is_everything:
+        return None
+    return VisibleChanges(context.visibility)
 
 
 def principal_of(actor: str | Principal | None) -> Principal:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from omnigraph.engines.explanation import Explanation
-from omnigraph.history.resolve import resolve
 from omnigraph.operations.context import Context
 from omnigraph.operations.query import default_options, plan_for
 from omnigraph.operations.requests import Explain, Query
@@ -19,7 +18,7 @@ from omnigraph.operations.verbs import run
 def explain(context: Context, request: Explain) -> Explanation:
     """The plan of a read query against one snapshot."""
     if not request.run:
-        snapshot = resolve(context.root, request.target)
+        snapshot = context.snapshot(request.target)
         return Explanation(plan_for(request, snapshot, request.engine), request.engine)
     chosen = replace(request.options or default_options(request.engine), profile=True)
     asked = Query(

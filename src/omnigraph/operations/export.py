@@ -19,12 +19,12 @@ import pyarrow as pa
 
 from omnigraph import progress
 from omnigraph.bulk.export import ENCODERS, export_snapshot
+from omnigraph.engines.snapshotreader import SnapshotReader, visible_table
 from omnigraph.engines.spark.jobevents import ProgressEvent, Watch
 from omnigraph.engines.spark.session import get_session
 from omnigraph.engines.spark.settings import SparkSettings
 from omnigraph.engines.spark.sparkrunner import SparkRunner
 from omnigraph.errors import AlreadyExistsError, InvalidArgumentError
-from omnigraph.history.resolve import resolve
 from omnigraph.intake.outputs import output_columns, to_lines
 from omnigraph.intake.typedrows import find_type
 from omnigraph.model.catalog import ID_COLUMN, Catalog
@@ -34,7 +34,6 @@ from omnigraph.operations.requests import Export, ExportLines
 from omnigraph.rows.checks import TableType
 from omnigraph.storage.inputs import open_output, output_address, output_exists, write_output
 from omnigraph.storage.root import GraphRoot
-from omnigraph.storage.table import open_table
 from omnigraph.storage.versiondiff import ROW_ID, take_rows
 
 SPARK, EMBEDDED = "spark", "embedded"
@@ -78,9 +77,10 @@ def export(context: Context, request: Export) -> ExportResult:
             f"{request.place} exists already.",
             hint="Name another place, or allow it to be overwritten.",
         )
-    snapshot = resolve(context.root, request.target)
+    snapshot = context.snapshot(request.target)
     tables = _tables(snapshot.catalog, chosen.types)
     if chosen.engine == SPARK:
+        context.whole("An export with Spark")
         rows = _on_spark(context, snapshot, tables, address, format_, chosen)
     elif single:
         rows = _to_file(snapshot, tables, address)
@@ -91,7 +91,7 @@ def export(context: Context, request: Export) -> ExportResult:
 
 def lines(context: Context, request: ExportLines) -> Iterator[bytes]:
     """A snapshot as JSONL, piece by piece: nodes before edges, each by type and id."""
-    snapshot = resolve(context.root, request.target)
+    snapshot = context.snapshot(request.target)
     for _, _, text in _as_lines(snapshot, _tables(snapshot.catalog, request.types)):
         yield text
 
@@ -177,8 +177,8 @@ def _to_folder(
 
 
 def _count(snapshot: Snapshot, tables: Sequence[TableType]) -> int:
-    versions = [snapshot.table(table.id) for table in tables]
-    return sum(version.rows for version in versions if version is not None)
+    reader = SnapshotReader(snapshot)
+    return sum(reader.count(table) for table in tables)
 
 
 def _sorted_rows(snapshot: Snapshot, table: TableType) -> Iterator[pa.Table]:
@@ -189,7 +189,8 @@ def _sorted_rows(snapshot: Snapshot, table: TableType) -> Iterator[pa.Table]:
     if version.rows > (_WHOLE_BLOB_ROWS if blobs else _WHOLE_ROWS):
         yield from _sorted_pieces(snapshot, table, version, _BLOB_ROWS if blobs else _BATCH_ROWS)
         return
-    opened = open_table(snapshot.location, version)
+    opened = visible_table(snapshot, table)
+    assert opened is not None
     rows = opened.read(output_columns(table), whole_blobs=blobs)
     rows = rows.sort_by(ID_COLUMN).combine_chunks()
     for first in range(0, rows.num_rows, _BATCH_ROWS):
@@ -200,7 +201,8 @@ def _sorted_pieces(
     snapshot: Snapshot, table: TableType, version: TableVersion, size: int
 ) -> Iterator[pa.Table]:
     """The same for tables that would not fit: the order is found first, then rows are fetched."""
-    opened, columns = open_table(snapshot.location, version), output_columns(table)
+    opened, columns = visible_table(snapshot, table), output_columns(table)
+    assert opened is not None
     order = opened.read([ID_COLUMN], with_row_id=True).sort_by(ID_COLUMN)
     numbers = order.column(ROW_ID).to_numpy()
     root = GraphRoot(snapshot.location)

@@ -17,7 +17,7 @@ from omnigraph.commit.journal import Sidecar
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.history.log import walk
 from omnigraph.history.refs import list_branches, read_branch
-from omnigraph.history.resolve import Target, find_record, resolve
+from omnigraph.history.resolve import Target, find_record
 from omnigraph.lang import pg
 from omnigraph.model.commit import Commit, CommitKind
 from omnigraph.model.commitgraph import CommitGraph
@@ -59,18 +59,18 @@ class Recoveries:
 
 
 def snapshot(context: Context, request: PinSnapshot) -> Snapshot:
-    return resolve(context.root, request.target)
+    return context.snapshot(request.target)
 
 
 def schema(context: Context, request: ReadSchema) -> SchemaText:
     """The schema as `.pg` text, with the catalog that it was written from."""
-    catalog = resolve(context.root, request.target).catalog
+    catalog = context.snapshot(request.target).catalog
     return SchemaText(pg.catalog_to_source(catalog), catalog)
 
 
 def schema_source(context: Context, target: Target) -> str:
     """The schema as `.pg` text, written from what the graph accepted."""
-    return pg.catalog_to_source(resolve(context.root, target).catalog)
+    return pg.catalog_to_source(context.snapshot(target).catalog)
 
 
 def commits(context: Context, request: ListCommits) -> Iterator[Commit]:

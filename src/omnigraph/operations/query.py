@@ -13,7 +13,6 @@ from omnigraph.engines.base import DEFAULT_OPTIONS, Limits, Options
 from omnigraph.engines.queryembedder import embed_by_environment
 from omnigraph.engines.registry import EMBEDDED, engine_named
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.history.resolve import resolve
 from omnigraph.ir.query import ReadQuery
 from omnigraph.lang import gq
 from omnigraph.model.result import Result
@@ -28,7 +27,7 @@ _planner = Planner()
 
 def query(context: Context, request: Query) -> Result:
     """Run a read query against one snapshot. `spark` are the settings of the spark engine."""
-    snapshot = resolve(context.root, request.target)
+    snapshot = context.snapshot(request.target)
     plan, params = prepare(request, snapshot, request.engine)
     chosen = request.options or default_options(request.engine)
     if chosen.embed is None:

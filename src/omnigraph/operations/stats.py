@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from omnigraph.commit import journal
+from omnigraph.engines.snapshotreader import SnapshotReader
 from omnigraph.history.log import BranchLog
 from omnigraph.history.refs import list_branches, list_tags, read_branch
 from omnigraph.history.resolve import head_snapshot
@@ -76,12 +77,17 @@ def stats(context: Context, request: ReadStats) -> Stats:
     """Statistics of a branch. `disk`: also count what older versions take, which lists files."""
     root = context.root
     line = BranchLog(root, read_branch(root, request.branch).id)
-    snapshot = head_snapshot(root, request.branch, line)
+    snapshot = head_snapshot(root, request.branch, line).seen_through(context.visibility)
+    reader = SnapshotReader(snapshot)
     types = []
     for table in snapshot.catalog.tables():
         version = snapshot.table(table.id)
         if version is None:
             types.append(TypeStats(table.name, str(table.kind)))
+            continue
+        if not reader.sees_all(table):
+            # Files and indexes also contain hidden rows, so only the visible rows are counted.
+            types.append(TypeStats(table.name, str(table.kind), reader.count(table)))
             continue
         facts = facts_of(open_table(root.location, version), ROWS_PER_FILE)
         known = {(each.column, _kind(each.type)) for each in facts.indexes}

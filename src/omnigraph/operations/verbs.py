@@ -80,6 +80,8 @@ def run(context: Context, request: r.Request[R]) -> R:
         )
     action = verb.action if isinstance(verb.action, Action) else verb.action(request)
     admit(context, action, verb.resource(request))
+    if verb.name not in RESTRICTABLE:
+        context.whole(f"The operation {verb.name}")
     result: R = verb.call(context, request)
     return result
 
@@ -172,6 +174,35 @@ VERBS: tuple[Verb, ...] = (
     Verb("refresh", r.Refresh, "lifecycle:refresh", _A.RECOVER, on.on_branch),
     Verb("recover", r.Recover, "lifecycle:recover", _A.RECOVER, on.graph),
     Verb("set_durability", r.SetDurability, "lifecycle:set_durability", _A.ADMIN, on.graph),
+)
+# Verbs that show only what is visible to their context; others need to see everything.
+RESTRICTABLE: frozenset[str] = frozenset(
+    {
+        "query",
+        "explain",
+        "schema",
+        "commits",
+        "commit",
+        "commit_graph",
+        "diff",
+        "export",
+        "export_lines",
+        "blob_stat",
+        "blob",
+        "branches",
+        "tags",
+        "commit_changes",
+        "commit_changes_page",
+        "poll_changes",
+        "changes",
+        "capture_baseline",
+        "baseline",
+        "install_baseline",
+        "find_offset",
+        "table_changes",
+        "type_changes",
+        "stats",
+    }
 )
 BY_REQUEST: dict[type[Any], Verb] = {verb.request: verb for verb in VERBS}
 BY_NAME: dict[str, Verb] = {verb.name: verb for verb in VERBS}

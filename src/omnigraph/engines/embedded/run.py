@@ -6,7 +6,7 @@ Deliberately absent: operators.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from omnigraph.engines.embedded.catalog_view import Space, TypeView
 from omnigraph.engines.embedded.lineage import Ancestor, Lineage
 from omnigraph.engines.embedded.neighbours import Leg
 from omnigraph.engines.embedded.tablecache import Resident
+from omnigraph.engines.snapshotreader import SnapshotReader
 from omnigraph.errors import TypeNotFoundError
 from omnigraph.ir.query import Direction, EdgeStep
 from omnigraph.model.catalog import EdgeType, NodeType
@@ -37,6 +38,7 @@ class Run:
         lineage: Lineage | None = None,
     ) -> None:
         self.snapshot = snapshot
+        self.reader = SnapshotReader(snapshot)
         self.params = params
         self.cache = cache
         self.options = options
@@ -73,11 +75,26 @@ class Run:
         version = self.snapshot.table(type_.id)
         if version is None:
             return Resident(("unwritten", type_.id), None, self.cache)
+        if not self.snapshot.visibility.is_everything and not self.reader.sees_all(type_):
+            return self._restricted(version, type_)
         return self._opened(version)
 
-    def _opened(self, version: TableVersion) -> Resident:
+    def _restricted(self, version: TableVersion, type_: NodeType | EdgeType) -> Resident:
+        """A table of which something is hidden. What memory holds of it is kept apart, and does
+        not continue what is known of earlier versions."""
+        key = (*self._key(version), *self.reader.cache_key(type_))
+        held: Resident | None = self.cache.peek(key)
+        if held is None:
+            held = Resident(key, self.reader.table(type_), self.cache)
+            self.cache.put(key, held, 0)
+        return held
+
+    def _key(self, version: TableVersion) -> tuple[Hashable, ...]:
         label = version.incarnation or self.snapshot.incarnation
-        key = (self.snapshot.location.key, label, version.path, version.fork, version.version)
+        return (self.snapshot.location.key, label, version.path, version.fork, version.version)
+
+    def _opened(self, version: TableVersion) -> Resident:
+        key = self._key(version)
         held: Resident | None = self.cache.peek(key)
         if held is None:
             table = open_table(self.snapshot.location, version)
@@ -119,7 +136,8 @@ class Run:
             near, far = self.node(edge.type.src_type), self.node(edge.type.dst_type)
             if not outwards:
                 near, far = far, near
-            keeper = None if self._lineage is None else self._keep
+            is_shared = self._lineage is not None and self.snapshot.visibility.is_everything
+            keeper = self._keep if is_shared else None
             found = Leg(edge, near, far, outwards, self.cache, self.bounds, keeper)
             self._legs[key] = found
         return found
