@@ -34,6 +34,7 @@ class ExportTask:
     source: CommittedKeys
     format: str
     address: str
+    ids: pa.Array | None = None  # of the visible rows; None: all
 
     def run(self) -> Written:
         """Write one file."""
@@ -43,6 +44,7 @@ class ExportTask:
             [number for number, _ in self.source.files],
             output_columns(self.table),
             whole_blobs=bool(self.table.blob_properties),
+            ids=self.ids,
         )
         data, rows = ENCODERS[self.format](self.table, batches)
         write_output(self.address, data)
@@ -66,18 +68,21 @@ def export_snapshot(
     tables: Sequence[TableType],
     folder: str,
     format: str,
+    visible: Callable[[TableType], pa.Array | None] = lambda table: None,
 ) -> dict[str, int]:
-    """Write tables below a folder, each into a folder of its own name; rows by type."""
+    """Write tables below a folder, each into a folder of its own name; rows by type. `visible`
+    gives the ids of the visible rows of a table, or None for all."""
     tasks: list[ExportTask] = []
     for table in tables:
         version = snapshot.table(table.id)
         files = list_files(location, version) if version and version.rows else []
         most = max(runner.width, -(-sum(rows for _, rows in files) // _PART_ROWS))
+        ids = visible(table)
         for number, share in enumerate(shares(files, _rows, most)):
             assert version is not None
             source = CommittedKeys(location, version, tuple(share))
             address = f"{folder}/{table.name}/part-{number:05d}.{format}"
-            tasks.append(ExportTask(table, source, format, address))
+            tasks.append(ExportTask(table, source, format, address, ids))
     measure = Measure(rows=attrgetter("rows"), bytes=attrgetter("bytes"), of_answers=True)
     written = runner.run(_run, tasks, "write files", measure)
     found = {table.name: 0 for table in tables}

@@ -206,6 +206,14 @@ def _contained(values: pa.Array, among: pa.Array) -> NDArray[np.bool_]:
     return found
 
 
+def visible_ids(snapshot: Snapshot, type_: NodeType | EdgeType) -> pa.Array | None:
+    """The ids of the visible rows of a type, for readers of single files; None if all are."""
+    if snapshot.visibility.is_everything or snapshot.table(type_.id) is None:
+        return None
+    rows = SnapshotReader(snapshot).visible(type_)
+    return None if rows is None else rows.ids
+
+
 def visible_table(snapshot: Snapshot, type_: NodeType | EdgeType) -> Table | None:
     """The rows of a type that the snapshot shows; None if the type was never written."""
     return SnapshotReader(snapshot).table(type_)

@@ -90,13 +90,9 @@ def _find(context: Context, snapshot: Snapshot, selector: BlobSelector) -> tuple
             f"{table.name} has no Blob property {selector.property!r}.",
             hint=f"It has: {', '.join(p.name for p in table.blob_properties) or 'none'}.",
         )
-    version = snapshot.table(table.id)
-    exists, blob = False, None
-    if version is not None:
-        opened = visible_table(snapshot, table)
-        assert opened is not None
-        exists, blob = find_blob(opened, selector.id, item.column)
-    if not exists:
+    opened = visible_table(snapshot, table)
+    exists, blob = (False, None) if opened is None else find_blob(opened, selector.id, item.column)
+    if opened is None or not exists:
         raise NotFoundError(f"There is no {table.name} with the id {selector.id!r}.")
     if blob is None:
         raise NotFoundError(f"{table.name} {selector.id!r} has no {selector.property}: it is null.")

@@ -11,12 +11,8 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from omnigraph.engines.snapshotreader import VisibleChanges
 from omnigraph.errors import DeniedError, InvalidArgumentError
-from omnigraph.history.entitydiff import Shown
-from omnigraph.history.resolve import Target, resolve
 from omnigraph.model.principal import Principal
-from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.visibility import EVERYTHING, Visibility
 from omnigraph.operations.admission import OPEN_GATE, Gate
 from omnigraph.storage.durability import check_durability
@@ -24,6 +20,9 @@ from omnigraph.storage.root import GraphRoot
 
 if TYPE_CHECKING:
     from omnigraph.commit.damage import Loss
+    from omnigraph.history.entitydiff import Shown
+    from omnigraph.history.resolve import Target
+    from omnigraph.model.snapshot import Snapshot
 
 ACTOR_VARIABLE = "OMNIGRAPH_ACTOR"
 
@@ -45,6 +44,8 @@ class Context:
 
     def snapshot(self, target: Target | None = None) -> Snapshot:
         """The state that a read sees: pinned, and restricted to what is visible."""
+        from omnigraph.history.resolve import resolve  # Lance is loaded when something is read
+
         return resolve(self.root, target).seen_through(self.visibility)
 
     def whole(self, what: str) -> Context:
@@ -79,6 +80,8 @@ def shown_to(context: Context) -> Shown | None:
     """What restricts differences to what the context sees; None if it sees everything."""
     if context.visibility.is_everything:
         return None
+    from omnigraph.engines.snapshotreader import VisibleChanges
+
     return VisibleChanges(context.visibility)
 
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph import progress
 from omnigraph.bulk.export import ENCODERS, export_snapshot
-from omnigraph.engines.snapshotreader import SnapshotReader, visible_table
+from omnigraph.engines.snapshotreader import SnapshotReader, visible_ids, visible_table
 from omnigraph.engines.spark.jobevents import ProgressEvent, Watch
 from omnigraph.engines.spark.session import get_session
 from omnigraph.engines.spark.settings import SparkSettings
@@ -80,7 +81,6 @@ def export(context: Context, request: Export) -> ExportResult:
     snapshot = context.snapshot(request.target)
     tables = _tables(snapshot.catalog, chosen.types)
     if chosen.engine == SPARK:
-        context.whole("An export with Spark")
         rows = _on_spark(context, snapshot, tables, address, format_, chosen)
     elif single:
         rows = _to_file(snapshot, tables, address)
@@ -138,6 +138,7 @@ def _on_spark(
         tables,
         address.rstrip("/"),
         format_,
+        partial(visible_ids, snapshot),
     )
 
 

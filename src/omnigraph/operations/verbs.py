@@ -180,6 +180,8 @@ RESTRICTABLE: frozenset[str] = frozenset(
     {
         "query",
         "explain",
+        "snapshot",
+        "algorithm",
         "schema",
         "commits",
         "commit",

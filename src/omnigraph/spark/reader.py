@@ -50,12 +50,14 @@ class SnapshotReader(DataSourceReader):
         table: TableType,
         columns: Sequence[str],
         parallelism: int,
+        ids: pa.Array | None = None,
     ) -> None:
         self._location = location
         self._version = version
         self._table = table
         self._columns = list(columns)
         self._parallelism = parallelism
+        self._ids = ids  # of the visible rows; None: all
         self._filter: pc.Expression | None = None
         unknown = [name for name in columns if name not in column_types(table)]
         if unknown:
@@ -80,6 +82,7 @@ class SnapshotReader(DataSourceReader):
             physical_names(self._table, self._columns),
             filter=self._filter,
             whole_blobs=bool(self._table.blob_properties),
+            ids=self._ids,
         ):
             yield to_spark(self._table, batch, self._columns)
 

@@ -26,6 +26,7 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSource
 
+from omnigraph.engines.snapshotreader import visible_ids
 from omnigraph.engines.spark.sparktypes import spark_schema
 from omnigraph.engines.spark.workergc import spare_collector
 from omnigraph.errors import InvalidArgumentError
@@ -75,7 +76,9 @@ class OmniGraphSource(DataSource):
         version = self._pinned().table(self._table().id)
         pushes = self._options.get("pushfilters", "").lower() == "true"
         kind = FilteringReader if pushes else SnapshotReader
-        return kind(self._location(), version, self._table(), schema.fieldNames(), self.parallelism)
+        ids = visible_ids(self._pinned(), self._table())
+        names = schema.fieldNames()
+        return kind(self._location(), version, self._table(), names, self.parallelism, ids)
 
     def streamReader(self, schema: Any) -> ChangeStream:
         start = self._options.get("startingat", "beginning")

@@ -20,11 +20,12 @@ from typing import Any
 import lance
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from lance.dataset import Transaction
 from lance.file import LanceFileReader
 from lance.fragment import FragmentMetadata, write_fragments
 
-from omnigraph.model.catalog import EdgeType, NodeType
+from omnigraph.model.catalog import ID_COLUMN, EdgeType, NodeType
 from omnigraph.model.commit import StagedWrite
 from omnigraph.model.location import Location
 from omnigraph.model.snapshot import TableVersion
@@ -165,8 +166,16 @@ def scan_files(
     filter: Any = None,
     with_address: bool = False,
     whole_blobs: bool = False,
+    ids: pa.Array | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of some files of a committed version, in table order."""
+    """Batches of some files of a committed version, in table order. `ids`: only these rows."""
+    if ids is not None:
+        options = {"filter": filter, "with_address": with_address, "whole_blobs": whole_blobs}
+        wanted = list(dict.fromkeys((*columns, ID_COLUMN)))
+        for batch in scan_files(location, version, files, wanted, **options):
+            kept = batch.filter(pc.is_in(batch.column(ID_COLUMN), value_set=ids))
+            yield kept if ID_COLUMN in columns else kept.drop_columns([ID_COLUMN])
+        return
     dataset = open_dataset(location, version)
     asked: dict[str, Any] = {
         "filter": filter,

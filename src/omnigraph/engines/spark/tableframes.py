@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from omnigraph.bulk.stagedkeys import shares
+from omnigraph.engines.snapshotreader import visible_ids
 from omnigraph.engines.spark.session import parallelism
 from omnigraph.engines.spark.sparktypes import (
     column_types,
@@ -45,6 +46,7 @@ def table_frame(
         [number for number, _ in group]
         for group in shares(list_files(location, version), lambda f: f[1], parallelism(spark))
     ]
+    ids = visible_ids(snapshot, table)
     blobs = any(item.name in names for item in table.blob_properties)
 
     def scan(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -57,6 +59,7 @@ def table_frame(
                     groups[place],
                     physical_names(table, names),
                     whole_blobs=blobs,
+                    ids=ids,
                 ):
                     yield to_spark(table, rows, names)
 

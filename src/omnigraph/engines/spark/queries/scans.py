@@ -19,6 +19,7 @@ from omnigraph.bulk.stagedkeys import shares
 from omnigraph.engines.expressions.evaluate import holds
 from omnigraph.engines.expressions.functions import as_type
 from omnigraph.engines.expressions.keyids import key_ids
+from omnigraph.engines.snapshotreader import visible_ids
 from omnigraph.engines.spark.queries.batches import BatchRows, Constants
 from omnigraph.engines.spark.queries.columnnames import Bound, Field, Held, Layout
 from omnigraph.engines.spark.queries.flow import Flow, filtered
@@ -193,10 +194,11 @@ def table_frame(
     columns = list(dict.fromkeys(reading.needed().values()))
     location, given = run.location, run.given
     chosen = None if key is None else pa.array(key, pa.string())
+    ids = visible_ids(run.snapshot, table)
 
     def rows_of(files: Sequence[int]) -> Iterator[pa.RecordBatch]:
         which: Any = None if chosen is None else pc.field(ID_COLUMN).isin(chosen)
-        for rows in scan_files(location, version, files, columns, filter=which):
+        for rows in scan_files(location, version, files, columns, filter=which, ids=ids):
             shaped = reading.shape(rows, given)
             if shaped.num_rows:
                 yield shaped
