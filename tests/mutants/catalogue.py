@@ -30,6 +30,7 @@ from omnigraph.commit import (
     retention,
 )
 from omnigraph.commit.decide import Outcome, TableStatus
+from omnigraph.engines import snapshotreader
 from omnigraph.engines.embedded import (
     arrays,
     catalog_view,
@@ -44,8 +45,11 @@ from omnigraph.history import manifestrows as rows
 from omnigraph.history.refs import MAIN_BRANCH, branch_path
 from omnigraph.lang.gq.check import paths, walks
 from omnigraph.merges import bases, mergeplan, schemaconflicts, tablemerge
+from omnigraph.model import snapshot as model_snapshot
+from omnigraph.model.catalog import Catalog
 from omnigraph.model.conflict import Side
 from omnigraph.model.references import STORED
+from omnigraph.model.visibility import Visibility, visible_catalog
 from omnigraph.operations import lifecycle, merge, rebase, revert
 from omnigraph.rows import checks as plan_checks
 from omnigraph.rows import columns, setchecks, threeway
@@ -79,6 +83,7 @@ UNIVERSE, LINEAGE, SWEEP, TWICE, ISOLATION, KILLS, CROWDS, RESTORES, SEARCHES, T
 )
 LIVES = "lives"
 PRESSURE = "memory pressure"
+VISIBILITY = "visibility"
 Patch = tuple[Any, str, Any]
 
 
@@ -95,6 +100,10 @@ class Mutant:
 
 def _nothing(*args: Any, **kwargs: Any) -> None:
     return None
+
+
+def _catalog_with_one_hash(catalog: Catalog, visibility: Visibility) -> Catalog:
+    return replace(visible_catalog(catalog, visibility), hash=catalog.hash)
 
 
 # Commit.
@@ -572,6 +581,14 @@ MUTANTS: dict[str, Mutant] = {
             (plan_checks, "has_outside", _constant(False)),
             (plan_checks, "outside", _nowhere),
         ],
+    ),
+    "visibility without its hash": Mutant(
+        "memory", "tables in memory are shared by all visibilities", VISIBILITY,
+        lambda: [(snapshotreader.SnapshotReader, "cache_key", _constant(()))],
+    ),
+    "plans without the visibility": Mutant(
+        "queries", "compiled queries and plans are shared by all visibilities", VISIBILITY,
+        lambda: [(model_snapshot, "visible_catalog", _catalog_with_one_hash)],
     ),
     "walks touch both ends": Mutant(
         "queries", "a walk of several hops keeps only edges that touch both of its ends", LIVES,

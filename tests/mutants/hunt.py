@@ -39,6 +39,7 @@ from tests.mutants.catalogue import (
     TEXTS,
     TWICE,
     UNIVERSE,
+    VISIBILITY,
     Mutant,
     applied,
 )
@@ -46,6 +47,7 @@ from tests.support import blobreferences
 from tests.support.decay import Decay
 from tests.support.memorypressure import Pressure
 from tests.support.searchlives import Life
+from tests.support.visiblegraphs import check_visibility
 from tests.universe.player import play
 from tests.universe.programs import program
 
@@ -77,7 +79,7 @@ def hunt(name: str, folder: Path, healthy: Nursery, first: int = 1) -> Caught | 
         # A nursery that fails catches nothing.
         nursery.run("look", str(folder / "nowhere")).result()
         check: Check | None = None
-        ordered = (UNIVERSE, LINEAGE, ISOLATION, SEARCHES, DECAY, LIVES, PRESSURE)
+        ordered = (UNIVERSE, LINEAGE, ISOLATION, SEARCHES, DECAY, LIVES, PRESSURE, VISIBILITY)
         for seed in _seeds(first if mutant.check in ordered else 1):
             try:
                 check = check or _CHECKS[mutant.check](mutant, nursery, folder / uuid4().hex)
@@ -96,8 +98,8 @@ def _seeds(first: int) -> list[int]:
 @contextmanager
 def _here(mutant: Mutant, name: str) -> Iterator[None]:
     """In checks without children this process works, too; in the others it only looks."""
-    own = (UNIVERSE, LINEAGE, RESTORES, SEARCHES, TEXTS, DECAY, LIVES, PRESSURE, REFERENCES)
-    with applied(name if mutant.check in own else ""):
+    in_children = (SWEEP, TWICE, ISOLATION, KILLS, CROWDS)
+    with applied("" if mutant.check in in_children else name):
         yield
 
 
@@ -174,6 +176,10 @@ def _pressure(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
     return lambda seed: Pressure(seed, folder / str(seed)).play(PRESSURE_STEPS)
 
 
+def _visibility(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
+    return lambda seed: check_visibility(seed, folder)
+
+
 def _references(mutant: Mutant, nursery: Nursery, folder: Path) -> Check:
     return lambda seed: blobreferences.play(seed, folder / str(seed))
 
@@ -192,6 +198,7 @@ _CHECKS: dict[str, Callable[[Mutant, Nursery, Path], Check]] = {
     TEXTS: _texts,
     DECAY: _decay,
     PRESSURE: _pressure,
+    VISIBILITY: _visibility,
     REFERENCES: _references,
 }
 

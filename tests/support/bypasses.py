@@ -76,6 +76,7 @@ ALLOWED: dict[str, str | None] = {
     "storage.distributed.SCRATCH": None,
     "storage.distributed.list_files": "spark.reader",  # of a snapshot that was pinned by a verb
     "storage.distributed.scan_files": "spark.reader",
+    "engines.snapshotreader.visible_ids": "spark.reader",
     "storage.inputs.open_input": "spark.sink",  # its own scratch files
     "storage.inputs.write_output": "spark.sink",
     "storage.location.parse_location": None,

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.support.oracle import answer
+from tests.support.resultequality import assert_same_rows
+
 import omnigraph
+from omnigraph.errors import QueryError
 from omnigraph.graph import Graph
 from omnigraph.ir.expr import Expr, Property
 from omnigraph.ir.fold import replace_parts
@@ -129,3 +134,65 @@ QUERIES = {
     "order { nearest($p.place, [1.0, 0.0]) } limit 2",
     "text": 'match { $p: Person search($p.about, "fox") } return { $p.name as name }',
 }
+
+
+# What the nested loops of the oracle can answer.
+_ASKED = tuple(name for name in QUERIES if name not in ("nearest", "text"))
+_ROUNDS, _QUESTIONS = 6, 5
+
+
+def check_visibility(seed: int, folder: Path) -> None:
+    """Random visibilities of one graph, one after the other: rows are those of nested loops over
+    the visible rows, and hidden properties do not exist, whatever caches hold of the others."""
+    rng = random.Random(seed)
+    graph = make(folder / f"visibility-{seed}", lambda team: True)
+    graph.query(SALARIES).rows()
+    catalog = graph.snapshot().catalog
+    for _ in range(_ROUNDS):
+        team, salary = rng.choice(["red", "blue"]), rng.choice([0, 15, 35])
+        seen = restricted(graph, _visibility(catalog, team, salary))
+        data = _visible_data(team, salary)
+        for name in rng.sample(_ASKED, _QUESTIONS):
+            text = f"query q() {{ {QUERIES[name]} }}"
+            query = gq.compile_query(text, catalog).query
+            assert isinstance(query, ReadQuery)
+            expected = answer(query, catalog, data, {}, text=text)
+            assert_same_rows(seen.query(text).rows(), expected, f"{team} {salary}: {text}")
+        assert_refused(seen)
+
+
+SALARIES = "query q() { match { $p: Person } return { $p.salary as salary } }"
+
+
+def assert_refused(seen: Graph) -> None:
+    """A hidden property cannot be asked for."""
+    try:
+        seen.query(SALARIES)
+    except QueryError:
+        return
+    raise AssertionError("a hidden property was returned")
+
+
+def _visibility(catalog: Catalog, team: str, salary: int) -> Visibility:
+    people = catalog.node("Person")
+    assert people is not None
+    pattern = f'$p: Person $p.team = "{team}" $p.salary > {salary}'
+    return Visibility.of(
+        {people.id: predicate(catalog, pattern)}, {people.id: frozenset({"salary"})}
+    )
+
+
+def _visible_data(team: str, salary: int) -> dict[str, list[dict[str, Any]]]:
+    names = {name for name, of, earned, *_ in PEOPLE if of == team and earned > salary}
+    people = [{"name": name, "team": of} for name, of, *_ in PEOPLE if name in names]
+    knows = [
+        {"id": id_, "from": src, "to": dst, "secret": secret}
+        for id_, src, dst, secret in KNOWS
+        if {src, dst} <= names
+    ]
+    return {
+        "Person": people,
+        "Team": [{"name": "red"}, {"name": "blue"}],
+        "Knows": knows,
+        "In": [{"id": f"i-{a}", "from": a, "to": b} for a, b in IN if a in names],
+    }

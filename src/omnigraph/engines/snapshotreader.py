@@ -10,8 +10,6 @@ The visible rows of a table version are found once and cached by the versions th
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
@@ -20,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from omnigraph.caches import Cache
 from omnigraph.engines.expressions.tablerows import predicate_columns, rows_that_hold
 from omnigraph.history.images import TableDiff, TypePair, compare
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN, EdgeType, NodeType
@@ -39,30 +38,12 @@ class VisibleRows:
     row_ids: RowIds
     ids: pa.Array
 
-
-class _Held:
-    """Visible rows, least recently used first out."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._rows: OrderedDict[Hashable, VisibleRows] = OrderedDict()
-
-    def get(self, key: Hashable) -> VisibleRows | None:
-        with self._lock:
-            found = self._rows.get(key)
-            if found is not None:
-                self._rows.move_to_end(key)
-            return found
-
-    def put(self, key: Hashable, rows: VisibleRows) -> VisibleRows:
-        with self._lock:
-            self._rows[key] = rows
-            while len(self._rows) > _HELD:
-                self._rows.popitem(last=False)
-            return rows
+    @property
+    def nbytes(self) -> int:
+        return int(self.row_ids.nbytes + self.ids.nbytes)
 
 
-_held = _Held()
+_visible: Cache[Hashable, VisibleRows] = Cache(entries=_HELD)
 
 
 class SnapshotReader:
@@ -107,7 +88,7 @@ class SnapshotReader:
         if not self.snapshot.visibility.restricts(type_, self.snapshot.whole_catalog):
             return None
         key = (self._label(type_), self.cache_key(type_))
-        return _held.get(key) or _held.put(key, self._find(type_))
+        return _visible.get(key, lambda: self._find(type_), lambda rows: rows.nbytes)
 
     def _restricted(self, type_: NodeType | EdgeType, opened: Table) -> Table:
         rows = self.visible(type_)

@@ -42,7 +42,7 @@ from omnigraph.model.feed import (
     scope_of,
 )
 from omnigraph.model.snapshot import Snapshot
-from omnigraph.operations.context import Context, shown_to
+from omnigraph.operations.context import Context
 from omnigraph.operations.requests import (
     CaptureBaseline,
     FindOffset,
@@ -73,7 +73,7 @@ class Baseline:
 def all_changes_in(context: Context, request: ReadCommitChanges) -> Iterator[Change]:
     """What a commit changed relative to its first parent, streamed."""
     place = _place(context, request.commit, request.branch)
-    return commit_changes(context.root, place, request.filter, shown_to(context))
+    return commit_changes(context.root, place, request.filter, context.shown())
 
 
 def changes_in(context: Context, request: ReadCommitChangesPage) -> FeedPage:
@@ -143,7 +143,7 @@ def follow(context: Context, request: FollowChanges) -> Iterator[tuple[Block, st
     head = line.state.head.sequence
     for place in commits_between(root, line.branch_id, position.sequence + 1, head):
         try:
-            changes = commit_changes(root, place, request.filter, shown_to(context))
+            changes = commit_changes(root, place, request.filter, context.shown())
             block = Block(_cause(root, place), tuple(changes))
         except ChangeFeedGapError as error:
             raise _gap(error, position) from error
@@ -175,7 +175,7 @@ def table_changes(
 ) -> Iterator[tuple[Place, Iterator[TableDiff]]]:
     """The changes of some commits, by commit and table."""
     for place in _places(context, request.branch, request.first, request.last):
-        yield place, commit_diffs(context.root, place, EVERYTHING, shown_to(context))
+        yield place, commit_diffs(context.root, place, EVERYTHING, context.shown())
 
 
 def type_changes(
@@ -183,7 +183,7 @@ def type_changes(
 ) -> Iterator[tuple[Place, Iterator[Change]]]:
     """The changes of some commits, by commit and entity."""
     for place in _places(context, request.branch, request.first, request.last):
-        yield place, commit_changes(context.root, place, request.filter, shown_to(context))
+        yield place, commit_changes(context.root, place, request.filter, context.shown())
 
 
 def _places(context: Context, branch: str, first: int, last: int) -> Iterator[Place]:
@@ -197,7 +197,7 @@ class _Reader:
         if limit < 1:
             raise InvalidArgumentError("A page holds at least one change.")
         self._root = context.root
-        self._shown = shown_to(context)
+        self._shown = context.shown()
         self._wanted = wanted
         self._room = limit
 

@@ -48,6 +48,14 @@ class Context:
 
         return resolve(self.root, target).seen_through(self.visibility)
 
+    def shown(self) -> Shown | None:
+        """What restricts differences to what is visible; None if everything is."""
+        if self.visibility.is_everything:
+            return None
+        from omnigraph.engines.snapshotreader import VisibleChanges
+
+        return VisibleChanges(self.visibility)
+
     def whole(self, what: str) -> Context:
         """This context, for work that cannot be restricted to visible rows yet.
 
@@ -74,15 +82,6 @@ class Context:
 
     def acting_as(self, actor: str | Principal | None) -> Context:
         return self if actor is None else replace(self, principal=principal_of(actor))
-
-
-def shown_to(context: Context) -> Shown | None:
-    """What restricts differences to what the context sees; None if it sees everything."""
-    if context.visibility.is_everything:
-        return None
-    from omnigraph.engines.snapshotreader import VisibleChanges
-
-    return VisibleChanges(context.visibility)
 
 
 def principal_of(actor: str | Principal | None) -> Principal:

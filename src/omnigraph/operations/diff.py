@@ -20,7 +20,7 @@ from omnigraph.merges.comparers import differ_for
 from omnigraph.merges.resolutions import plain
 from omnigraph.model.catalog import DST_COLUMN, SRC_COLUMN, TableKind
 from omnigraph.model.change import Change, ChangeFilter, ChangeOp
-from omnigraph.operations.context import Context, shown_to
+from omnigraph.operations.context import Context
 from omnigraph.operations.requests import Diff
 
 _TOLD_EVERY = 4096
@@ -32,7 +32,7 @@ def diff(context: Context, request: Diff) -> Iterator[Change]:
     old = resolve(context.root, _state(context, request.before))
     new = resolve(context.root, _state(context, request.after))
     differ = None if request.engine == EMBEDDED else differ_for(request.engine, request.spark)
-    shown = shown_to(context)
+    shown = context.shown()
     return _told(diff_snapshots(context.root, old, new, request.filter, differ, shown))
 
 

@@ -17,11 +17,11 @@ from pyspark.sql import datasource as ds
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from omnigraph.bulk.stagedkeys import shares
+from omnigraph.engines.snapshotreader import visible_ids
 from omnigraph.engines.spark.sparktypes import column_types, physical_names, to_spark
 from omnigraph.engines.spark.workergc import spare_collector
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.model.location import Location
-from omnigraph.model.snapshot import TableVersion
+from omnigraph.model.snapshot import Snapshot
 from omnigraph.model.types import Kind
 from omnigraph.rows.checks import TableType
 from omnigraph.storage.distributed import list_files, scan_files
@@ -40,24 +40,22 @@ _COMPARISONS: dict[type[Any], Any] = {
 _ALIKE = frozenset({Kind.STRING, Kind.BOOL, Kind.I32, Kind.I64, Kind.DATE})
 
 
-class SnapshotReader(DataSourceReader):
+class PinnedTableReader(DataSourceReader):
     """Reads a pinned version of one table."""
 
     def __init__(
         self,
-        location: Location,
-        version: TableVersion | None,
+        snapshot: Snapshot,
         table: TableType,
         columns: Sequence[str],
         parallelism: int,
-        ids: pa.Array | None = None,
     ) -> None:
-        self._location = location
-        self._version = version
+        self._location = snapshot.location
+        self._version = snapshot.table(table.id)
+        self._ids = visible_ids(snapshot, table)
         self._table = table
         self._columns = list(columns)
         self._parallelism = parallelism
-        self._ids = ids  # of the visible rows; None: all
         self._filter: pc.Expression | None = None
         unknown = [name for name in columns if name not in column_types(table)]
         if unknown:
@@ -87,7 +85,7 @@ class SnapshotReader(DataSourceReader):
             yield to_spark(self._table, batch, self._columns)
 
 
-class FilteringReader(SnapshotReader):
+class FilteringReader(PinnedTableReader):
     """The same, and filters are tested where the rows are read.
 
     Spark keeps what was pushed with the relation: a DataFrame that is planned again, with other

@@ -26,7 +26,6 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSource
 
-from omnigraph.engines.snapshotreader import visible_ids
 from omnigraph.engines.spark.sparktypes import spark_schema
 from omnigraph.engines.spark.workergc import spare_collector
 from omnigraph.errors import InvalidArgumentError
@@ -40,7 +39,7 @@ from omnigraph.operations.requests import PinSnapshot
 from omnigraph.operations.verbs import run
 from omnigraph.rows.checks import TableType
 from omnigraph.spark.changestream import MOST_COMMITS, ChangeStream, change_schema
-from omnigraph.spark.reader import FilteringReader, SnapshotReader
+from omnigraph.spark.reader import FilteringReader, PinnedTableReader
 from omnigraph.spark.sink import CHANGES, BatchWriter, StreamWriter, WriteOptions
 from omnigraph.storage.location import parse_location
 
@@ -71,14 +70,11 @@ class OmniGraphSource(DataSource):
             return change_schema(self._streamed())
         return spark_schema(self._table())
 
-    def reader(self, schema: Any) -> SnapshotReader:
+    def reader(self, schema: Any) -> PinnedTableReader:
         spare_collector()  # Spark plans in one process and asks for readers in another
-        version = self._pinned().table(self._table().id)
         pushes = self._options.get("pushfilters", "").lower() == "true"
-        kind = FilteringReader if pushes else SnapshotReader
-        ids = visible_ids(self._pinned(), self._table())
-        names = schema.fieldNames()
-        return kind(self._location(), version, self._table(), names, self.parallelism, ids)
+        kind = FilteringReader if pushes else PinnedTableReader
+        return kind(self._pinned(), self._table(), schema.fieldNames(), self.parallelism)
 
     def streamReader(self, schema: Any) -> ChangeStream:
         start = self._options.get("startingat", "beginning")

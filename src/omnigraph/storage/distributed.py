@@ -174,7 +174,7 @@ def scan_files(
         wanted = list(dict.fromkeys((*columns, ID_COLUMN)))
         for batch in scan_files(location, version, files, wanted, **options):
             kept = batch.filter(pc.is_in(batch.column(ID_COLUMN), value_set=ids))
-            yield kept if ID_COLUMN in columns else kept.drop_columns([ID_COLUMN])
+            yield kept if ID_COLUMN in columns else kept.select(list(columns))
         return
     dataset = open_dataset(location, version)
     asked: dict[str, Any] = {

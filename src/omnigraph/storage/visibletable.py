@@ -45,7 +45,7 @@ class VisibleTable(Table):
             if left is not None:
                 kept = kept.slice(0, left)
                 left -= kept.num_rows
-            yield kept if with_row_id else kept.drop_columns([ROW_ID])
+            yield kept if with_row_id else kept.select(list(columns))
             if left == 0:
                 return
 
@@ -62,7 +62,7 @@ class VisibleTable(Table):
         found = self._base.read(columns, filter=filter, with_row_id=True, **options)
         kept = found.filter(pa.array(self._marks(found.column(ROW_ID).to_numpy())))
         kept = kept if limit is None else kept.slice(0, limit)
-        return kept if with_row_id else kept.drop_columns([ROW_ID])
+        return kept if with_row_id else kept.select(list(columns))
 
     def take(self, row_ids: np.ndarray[Any, Any], columns: Sequence[str]) -> pa.Table:
         self._check(columns)

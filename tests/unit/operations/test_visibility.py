@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.visiblegraphs import QUERIES, make, predicate, restricted
+from tests.mutants.catalogue import applied
+from tests.support.visiblegraphs import QUERIES, check_visibility, make, predicate, restricted
 
 from omnigraph.engines.embedded import EmbeddedEngine
 from omnigraph.errors import DeniedError, OmniGraphError, QueryError
@@ -146,3 +147,14 @@ def test_20_02_without_visibility_plans_and_reads_are_the_same(whole: Graph) -> 
     assert snapshot.seen_through(EVERYTHING) is snapshot
     engine = EmbeddedEngine()
     assert engine.statistics(snapshot.seen_through(EVERYTHING)) is engine.statistics(snapshot)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_20_02_random_visibilities(seed: int, tmp_path: Path) -> None:
+    check_visibility(seed, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["visibility without its hash", "plans without the visibility"])
+def test_20_02_a_cache_that_ignores_the_visibility_is_found(name: str, tmp_path: Path) -> None:
+    with applied(name), pytest.raises(AssertionError):
+        check_visibility(1, tmp_path)
