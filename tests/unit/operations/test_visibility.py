@@ -16,7 +16,7 @@ from tests.support.visiblegraphs import QUERIES, check_visibility, make, predica
 
 from omnigraph.engines.embedded import EmbeddedEngine
 from omnigraph.engines.snapshotreader import SnapshotReader, visible_ids, visible_table
-from omnigraph.errors import DeniedError, OmniGraphError, QueryError
+from omnigraph.errors import DeniedError, KeyConflictError, OmniGraphError, QueryError
 from omnigraph.graph import Graph
 from omnigraph.ir.query import ReadQuery
 from omnigraph.lang import gq
@@ -123,7 +123,7 @@ def test_20_02_feeds(history: Graph) -> None:
 
 
 DENIED: dict[str, Callable[[Graph], object]] = {
-    "mutate": lambda g: g.mutate('query q() { delete Person where name = "bob" }'),
+    "merge": lambda g: g.merge("other"),
     "copy": lambda g: g.copy("/nowhere"),
 }
 
@@ -204,3 +204,31 @@ def test_20_02_random_visibilities(seed: int, tmp_path: Path) -> None:
 def test_20_02_a_cache_that_ignores_the_visibility_is_found(name: str, tmp_path: Path) -> None:
     with applied(name), pytest.raises(AssertionError):
         check_visibility(1, tmp_path)
+
+
+def test_20_02_mutations_change_visible_rows_only(tmp_path: Path) -> None:
+    graph = make(tmp_path / "g", lambda team: True)
+    seen = restricted(graph)
+    seen.mutate('query q() { update Person set { about: "new" } where name != "nobody" }')
+    texts = {row["n"]: row["a"] for row in graph.query(ABOUT).rows()}
+    assert {name for name, about in texts.items() if about == "new"} == {"ann", "cat", "eve"}
+    seen.mutate("query q() { delete Knows where secret = true }")
+    assert _edges(graph) == ["k1", "k2", "k3", "k4", "k5", "k6"]
+    seen.mutate("query q() { delete Knows where secret = false }")
+    assert _edges(graph) == ["k1", "k2", "k4", "k5"]
+    seen.mutate('query q() { delete Person where name = "bob" }')
+    assert "bob" in {row["n"] for row in graph.query(ABOUT).rows()}
+    with pytest.raises(KeyConflictError):
+        seen.mutate('query q() { insert Person { name: "bob", team: "red" } }')
+    with pytest.raises(QueryError, match="salary"):
+        seen.mutate('query q() { update Person set { salary: 1 } where name = "ann" }')
+    with pytest.raises(QueryError, match="salary"):
+        seen.mutate("query q() { delete Person where salary > 1 }")
+
+
+ABOUT = "query q() { match { $p: Person } return { $p.name as n, $p.about as a } }"
+
+
+def _edges(graph: Graph) -> list[str]:
+    text = "query q() { match { $a: Person $a $k:knows $b } return { $k.id as id } }"
+    return sorted(row["id"] for row in graph.query(text).rows())
