@@ -30,7 +30,6 @@ from omnigraph.ir.query import InsertEdge, InsertNode, Update, UpsertNode, Write
 from omnigraph.lang import gq
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.commit import CommitKind
-from omnigraph.model.visibility import EVERYTHING, Visibility
 from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
 from omnigraph.operations.requests import Mutate
@@ -65,16 +64,11 @@ class MutationRequest(Portable):
     is_strict: bool = False
     inserts_only: bool = False
     embed: RequiredVectors | None = None
-    visibility: Visibility = EVERYTHING
 
     @property
     def joint(self) -> _SameInsert | None:
-        alone = not self.inserts_only or self.embed is not None or self._is_restricted
+        alone = not self.inserts_only or self.embed is not None
         return None if alone else _SameInsert(self.text, self.name)
-
-    @property
-    def _is_restricted(self) -> bool:
-        return not self.visibility.is_everything
 
     @property
     def kind(self) -> CommitKind:
@@ -92,13 +86,9 @@ class MutationRequest(Portable):
     def to_text(self) -> bytes | None:
         conditions = self.conditions
         conditional = conditions.if_commit or conditions.idempotency_key
-        # Another process may have another provider of embeddings, or none, and see other rows.
+        # Another process may have another provider of embeddings, or none.
         must_stay = bool(
-            self.is_strict
-            or conditional
-            or self.embed is not None
-            or conditions.principal is None
-            or self._is_restricted
+            self.is_strict or conditional or self.embed is not None or conditions.principal is None
         )
         told = {
             "text": self.text,
@@ -138,11 +128,9 @@ class MutationRequest(Portable):
         )
 
     def evaluate(self, view: View) -> Evaluated:
-        seen = view.snapshot.seen_through(self.visibility)
-        query = compile_write(self.text, self.name, seen.catalog)
+        query = compile_write(self.text, self.name, view.snapshot.catalog)
         params = gq.bind_params(query, self.params)
-        moment = Moment(view.snapshot, params)
-        mutation = Mutation(view, moment, embed=self.embed, visibility=self.visibility)
+        mutation = Mutation(view, Moment(view.snapshot, params), embed=self.embed)
         for number, statement in enumerate(query.statements):
             mutation.run(statement, number)
         delta = mutation.finish()
@@ -177,8 +165,7 @@ def mutate(context: Context, request: Mutate) -> WriteResult:
     # Errors in the text and its parameters are found before any lock is taken.
     log = BranchLog(root, read_branch(root, request.branch).id)
     snapshot = head_snapshot(root, request.branch, log)
-    seen = snapshot.seen_through(context.visibility)
-    query = compile_write(request.text, request.name, seen.catalog)
+    query = compile_write(request.text, request.name, snapshot.catalog)
     bound = gq.bind_params(query, request.params or {})
     embed = _embedder(query, Moment(snapshot, bound), snapshot.catalog)
     write = MutationRequest(
@@ -196,7 +183,6 @@ def mutate(context: Context, request: Mutate) -> WriteResult:
         is_strict=changes_rows(query),
         inserts_only=can_share(query.statements),
         embed=embed,
-        visibility=context.visibility,
     )
     # While a provider makes vectors the branch may move, so it is read again.
     return write_in_group(root, request.branch, write, None if embed else log)

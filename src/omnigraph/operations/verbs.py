@@ -182,7 +182,6 @@ RESTRICTABLE: frozenset[str] = frozenset(
         "explain",
         "snapshot",
         "algorithm",
-        "mutate",
         "schema",
         "commits",
         "commit",
