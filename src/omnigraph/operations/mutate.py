@@ -30,6 +30,7 @@ from omnigraph.ir.query import InsertEdge, InsertNode, Update, UpsertNode, Write
 from omnigraph.lang import gq
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.commit import CommitKind
+from omnigraph.model.visibility import EVERYTHING, Visibility
 from omnigraph.model.write import WriteResult
 from omnigraph.operations.context import Context
 from omnigraph.operations.requests import Mutate
@@ -64,11 +65,16 @@ class MutationRequest(Portable):
     is_strict: bool = False
     inserts_only: bool = False
     embed: RequiredVectors | None = None
+    visibility: Visibility = EVERYTHING
 
     @property
     def joint(self) -> _SameInsert | None:
-        alone = not self.inserts_only or self.embed is not None
+        alone = not self.inserts_only or self.embed is not None or self._is_restricted
         return None if alone else _SameInsert(self.text, self.name)
+
+    @property
+    def _is_restricted(self) -> bool:
+        return not self.visibility.is_everything
 
     @property
     def kind(self) -> CommitKind:
@@ -86,9 +92,13 @@ class MutationRequest(Portable):
     def to_text(self) -> bytes | None:
         conditions = self.conditions
         conditional = conditions.if_commit or conditions.idempotency_key
-        # Another process may have another provider of embeddings, or none.
+        # Another process may have another provider of embeddings, or none, and see other rows.
         must_stay = bool(
-            self.is_strict or conditional or self.embed is not None or conditions.principal is None
+            self.is_strict
+            or conditional
+            or self.embed is not None
+            or conditions.principal is None
+            or self._is_restricted
         )
         told = {
             "text": self.text,
@@ -128,9 +138,11 @@ class MutationRequest(Portable):
         )
 
     def evaluate(self, view: View) -> Evaluated:
-        query = compile_write(self.text, self.name, view.snapshot.catalog)
+        seen = view.snapshot.seen_through(self.visibility)
+        query = compile_write(self.text, self.name, seen.catalog)
         params = gq.bind_params(query, self.params)
-        mutation = Mutation(view, Moment(view.snapshot, params), embed=self.embed)
+        moment = Moment(view.snapshot, params)
+        mutation = Mutation(view, moment, embed=self.embed, visibility=self.visibility)
         for number, statement in enumerate(query.statements):
             mutation.run(statement, number)
         delta = mutation.finish()
@@ -165,7 +177,8 @@ def mutate(context: Context, request: Mutate) -> WriteResult:
     # Errors in the text and its parameters are found before any lock is taken.
     log = BranchLog(root, read_branch(root, request.branch).id)
     snapshot = head_snapshot(root, request.branch, log)
-    query = compile_write(request.text, request.name, snapshot.catalog)
+    seen = snapshot.seen_through(context.visibility)
+    query = compile_write(request.text, request.name, seen.catalog)
     bound = gq.bind_params(query, request.params or {})
     embed = _embedder(query, Moment(snapshot, bound), snapshot.catalog)
     write = MutationRequest(
@@ -183,6 +196,7 @@ def mutate(context: Context, request: Mutate) -> WriteResult:
         is_strict=changes_rows(query),
         inserts_only=can_share(query.statements),
         embed=embed,
+        visibility=context.visibility,
     )
     # While a provider makes vectors the branch may move, so it is read again.
     return write_in_group(root, request.branch, write, None if embed else log)

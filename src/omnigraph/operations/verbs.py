@@ -182,6 +182,7 @@ RESTRICTABLE: frozenset[str] = frozenset(
         "explain",
         "snapshot",
         "algorithm",
+        "mutate",
         "schema",
         "commits",
         "commit",

@@ -15,9 +15,14 @@ from tests.mutants.catalogue import applied
 from tests.support.visiblegraphs import QUERIES, check_visibility, make, predicate, restricted
 
 from omnigraph.engines.embedded import EmbeddedEngine
-from omnigraph.errors import DeniedError, OmniGraphError, QueryError
+from omnigraph.engines.snapshotreader import SnapshotReader, visible_ids, visible_table
+from omnigraph.errors import DeniedError, KeyConflictError, OmniGraphError, QueryError
 from omnigraph.graph import Graph
+from omnigraph.ir.query import ReadQuery
+from omnigraph.lang import gq
 from omnigraph.model.visibility import EVERYTHING, Visibility
+from omnigraph.plan.planner import plan_query
+from omnigraph.storage.table import IoCounters, forget_tables, open_table
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +123,7 @@ def test_20_02_feeds(history: Graph) -> None:
 
 
 DENIED: dict[str, Callable[[Graph], object]] = {
-    "mutate": lambda g: g.mutate('query q() { delete Person where name = "bob" }'),
+    "merge": lambda g: g.merge("other"),
     "copy": lambda g: g.copy("/nowhere"),
 }
 
@@ -142,11 +147,52 @@ def test_20_02_visibilities_do_not_share_caches(whole: Graph) -> None:
     assert restricted(whole, EVERYTHING).query(text).rows() == whole.query(text).rows()
 
 
-def test_20_02_without_visibility_plans_and_reads_are_the_same(whole: Graph) -> None:
+def test_20_02_without_visibility_nothing_is_added(
+    whole: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same snapshot object, statistics and table handles, and no test of any row."""
     snapshot = whole.snapshot()
     assert snapshot.seen_through(EVERYTHING) is snapshot
+    for table in snapshot.catalog.tables():
+        version = snapshot.table(table.id)
+        assert version is not None
+        assert visible_table(snapshot, table) is open_table(snapshot.location, version)
+        assert visible_ids(snapshot, table) is None
+
+    def fail(*args: object) -> object:
+        raise AssertionError("visible rows were looked for")
+
+    monkeypatch.setattr(SnapshotReader, "_find", fail)
+    for body in QUERIES.values():
+        whole.query(f"query q() {{ {body} }}").rows()
+    assert list(whole.diff("main@1", "main"))
+    assert whole.stats().rows == 18
+
+
+def _cost(graph: Graph, body: str) -> tuple[object, int, int]:
+    """The plan of a query on cold caches, and the requests and bytes that it reads."""
+    forget_tables()
+    snapshot = graph._context.snapshot()
     engine = EmbeddedEngine()
-    assert engine.statistics(snapshot.seen_through(EVERYTHING)) is engine.statistics(snapshot)
+    query = gq.compile_query(f"query q() {{ {body} }}", snapshot.catalog).query
+    assert isinstance(query, ReadQuery)
+    plan = plan_query(query, snapshot.catalog, engine.statistics(snapshot))
+    tables = [visible_table(snapshot, table) for table in snapshot.catalog.tables()]
+    before = sum((t.io() for t in tables if t is not None), IoCounters())
+    engine.run(plan, snapshot, {}).rows()
+    cost = sum((t.io() for t in tables if t is not None), IoCounters()) - before
+    return plan.root, cost.requests, cost.bytes
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_20_02_types_without_restrictions_cost_the_same(whole: Graph, name: str) -> None:
+    """A visibility that hides nothing of the types at hand changes neither plans nor reads."""
+    team = whole.snapshot().catalog.node("Team")
+    assert team is not None
+    rule = predicate(whole.snapshot().catalog, '$t: Team $t.name != "none"')
+    elsewhere = restricted(whole, Visibility.of({team.id: rule}, {}))
+    if name != "from the other type":
+        assert _cost(elsewhere, QUERIES[name]) == _cost(whole, QUERIES[name])
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -158,3 +204,31 @@ def test_20_02_random_visibilities(seed: int, tmp_path: Path) -> None:
 def test_20_02_a_cache_that_ignores_the_visibility_is_found(name: str, tmp_path: Path) -> None:
     with applied(name), pytest.raises(AssertionError):
         check_visibility(1, tmp_path)
+
+
+def test_20_02_mutations_change_visible_rows_only(tmp_path: Path) -> None:
+    graph = make(tmp_path / "g", lambda team: True)
+    seen = restricted(graph)
+    seen.mutate('query q() { update Person set { about: "new" } where name != "nobody" }')
+    texts = {row["n"]: row["a"] for row in graph.query(ABOUT).rows()}
+    assert {name for name, about in texts.items() if about == "new"} == {"ann", "cat", "eve"}
+    seen.mutate("query q() { delete Knows where secret = true }")
+    assert _edges(graph) == ["k1", "k2", "k3", "k4", "k5", "k6"]
+    seen.mutate("query q() { delete Knows where secret = false }")
+    assert _edges(graph) == ["k1", "k2", "k4", "k5"]
+    seen.mutate('query q() { delete Person where name = "bob" }')
+    assert "bob" in {row["n"] for row in graph.query(ABOUT).rows()}
+    with pytest.raises(KeyConflictError):
+        seen.mutate('query q() { insert Person { name: "bob", team: "red" } }')
+    with pytest.raises(QueryError, match="salary"):
+        seen.mutate('query q() { update Person set { salary: 1 } where name = "ann" }')
+    with pytest.raises(QueryError, match="salary"):
+        seen.mutate("query q() { delete Person where salary > 1 }")
+
+
+ABOUT = "query q() { match { $p: Person } return { $p.name as n, $p.about as a } }"
+
+
+def _edges(graph: Graph) -> list[str]:
+    text = "query q() { match { $a: Person $a $k:knows $b } return { $k.id as id } }"
+    return sorted(row["id"] for row in graph.query(text).rows())

@@ -19,6 +19,7 @@ from omnigraph.engines.embedded.integrity import run_checks
 from omnigraph.engines.embedded.mutationrows import Moment, evaluated, matching, matching_ids
 from omnigraph.engines.embedded.stagedelta import replaced_rows
 from omnigraph.engines.embedded.view import View
+from omnigraph.engines.embedded.visibletargets import VisibleTargets
 from omnigraph.errors import KeyConflictError, LimitExceededError, TypeNotFoundError, Violation
 from omnigraph.intake.records import read_end
 from omnigraph.ir.expr import Expr
@@ -36,6 +37,7 @@ from omnigraph.ir.query import (
 )
 from omnigraph.model.catalog import ID_COLUMN, EdgeType, NodeType, Property, TableKind
 from omnigraph.model.types import Kind
+from omnigraph.model.visibility import EVERYTHING, Visibility
 from omnigraph.model.write import Affected
 from omnigraph.rows.checks import TYPE, TableType, check_rows, check_values
 from omnigraph.rows.columns import to_column
@@ -59,8 +61,10 @@ class Mutation:
         *,
         most_bytes: int | None = None,
         embed: EmbedRows | None = None,
+        visibility: Visibility = EVERYTHING,
     ) -> None:
         self._embed = embed
+        self._targets = None if visibility.is_everything else VisibleTargets(visibility)
         self._start = view
         self._view = view
         self._moment = moment
@@ -91,6 +95,7 @@ class Mutation:
     def insert_node(self, statement: InsertNode, table: NodeType, origin: Origin) -> None:
         row = self._checked(table, self._given(statement.assignments), origin)
         if row is not None:
+            self._refuse_hidden(table, row)
             self._put(TableDelta(table, row, fresh=not table.key, origin=origin))
 
     def insert_edge(self, statement: InsertEdge, table: EdgeType, origin: Origin) -> None:
@@ -114,6 +119,7 @@ class Mutation:
         if row is None:
             return
         (id_,) = row.column(ID_COLUMN).to_pylist()
+        self._refuse_hidden(table, row)
         there = bool(self._view.existing(table, pa.array([id_], pa.string()))[0])
         if not there or statement.on_conflict is OnConflict.REPLACE:
             self._put(TableDelta(table, row, origin=origin))
@@ -126,12 +132,16 @@ class Mutation:
             )
 
     def update(self, statement: Update, table: NodeType, origin: Origin) -> None:
-        found = matching(self._view, table, statement.where, self._moment)
+        where = self._where(table, statement.where)
+        found = matching(self._view, table, where, self._moment)
         if found.num_rows:
             self._change(table, found, statement.assignments, origin)
 
     def delete(self, statement: Delete, table: TableType, origin: Origin) -> None:
-        ids = matching_ids(self._view, table, statement.where, self._moment)
+        where = self._where(table, statement.where)
+        ids = matching_ids(self._view, table, where, self._moment)
+        if self._targets is not None and isinstance(table, EdgeType):
+            ids = self._targets.edges(self._view, table, ids)
         if not ids:
             return
         removals = [removal(table, ids, cascaded=True)]
@@ -139,6 +149,14 @@ class Mutation:
             removals += self._incident(table, ids)
         for change in removals:
             self._put(change)
+
+    def _where(self, table: TableType, where: Expr) -> Expr:
+        return where if self._targets is None else self._targets.where(table, where)
+
+    def _refuse_hidden(self, table: NodeType, row: pa.Table) -> None:
+        if self._targets is not None:
+            (id_,) = row.column(ID_COLUMN).to_pylist()
+            self._targets.refuse_hidden(self._view, table, id_)
 
     def _incident(self, table: NodeType, ids: list[str]) -> Iterable[TableDelta]:
         """The edges of every type that touch one of these nodes."""
