@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager
 from typing import TypeVar
 
 from omnigraph import headroom, progress
@@ -80,11 +79,8 @@ class Bounds:
         if most is not None and size_bytes > _LARGE_STEP:
             headroom.require(size_bytes, "query")
 
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """The time in the block is not time of the query."""
-        since = time.monotonic()
-        yield
+    def exclude(self, since: float) -> None:
+        """The time since then (`time.monotonic`) was not time of the query."""
         self._started += time.monotonic() - since
 
     def returned(self, rows: int) -> None:

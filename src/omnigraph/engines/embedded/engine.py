@@ -25,6 +25,7 @@ from omnigraph.engines.embedded.malloc import suit_queries
 from omnigraph.engines.embedded.run import Run
 from omnigraph.engines.explanation import Explanation
 from omnigraph.engines.expressions.shapes import declared, last_projection, schema_of
+from omnigraph.ir.query import Projection
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.result import Result
 from omnigraph.model.snapshot import Snapshot
@@ -46,6 +47,9 @@ _MANY_ROWS = 50_000.0
 class _Traits:
     """What running a plan needs to know of it, found out once."""
 
+    root: Operator  # below the last projection
+    columns: tuple[Projection, ...]
+    schema: pa.Schema
     edges: list[str]
     is_long: bool
     start: Operator | None  # where a result that streams is cut into parts
@@ -82,8 +86,7 @@ class EmbeddedEngine:
     def _traits(self, plan: Plan) -> _Traits:
         found = self._known.get(plan)
         if found is None:
-            start = firstpage.start_of_stream(last_projection(plan)[0])
-            found = _Traits(_edges_walked(plan.root), _may_be_long(plan.root), start)
+            found = _traits_of(plan)
             self._known[plan] = found
         return found
 
@@ -99,28 +102,38 @@ class EmbeddedEngine:
         suit_queries()
         run = Run(snapshot, params, self.cache, options, self._lineage)
         execution = Execution(run, options.profile)
-        root, columns = last_projection(plan)
         traits = self._traits(plan)
-        frames = execution.stream(root, traits.start)
+        root, start = traits.root, traits.start
+        frames = iter(()) if start is None else execution.stream(root, start)
 
         def match() -> Frame:
             run.adopt(traits.edges)
-            return next(frames)
+            return execution.rows_of(root) if start is None else next(frames)
 
         first = run.bounds.listening(match) if traits.is_long else match()
-        schema = schema_of(declared(plan), snapshot.catalog)
-        is_whole = traits.start is None
-        every = chain((first,), () if is_whole else _rest(frames, run))
+        rest = () if start is None else _rest(frames, run)
         made: Iterator[pa.RecordBatch] = projection.batches(
-            columns, every, schema, run, is_whole=is_whole
+            traits.columns, chain((first,), rest), traits.schema, run, is_whole=start is None
         )
         return Result(
-            schema,
+            traits.schema,
             made,
             commit_id=snapshot.commit_id,
             branch=snapshot.branch,
             explanation=Explanation(plan, self.name, execution.actuals),
         )
+
+
+def _traits_of(plan: Plan) -> _Traits:
+    root, columns = last_projection(plan)
+    return _Traits(
+        root,
+        columns,
+        schema_of(declared(plan), plan.catalog),
+        _edges_walked(plan.root),
+        _may_be_long(plan.root),
+        firstpage.start_of_stream(root),
+    )
 
 
 def _rest(frames: Iterator[Frame], run: Run) -> Iterator[Frame]:

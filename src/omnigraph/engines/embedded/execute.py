@@ -51,12 +51,9 @@ class Execution:
         """All rows of an operator."""
         return stack(list(self.frames_of(operator)))
 
-    def stream(self, root: Operator, start: Operator | None) -> Iterator[Frame]:
-        """The rows of a plan in parts. With a `start` (`firstpage.start_of_stream`), each part is
-        matched and sorted when it is asked for; without, there is one part with all rows."""
-        if start is None:
-            yield self.rows_of(root)
-            return
+    def stream(self, root: Operator, start: Operator) -> Iterator[Frame]:
+        """The rows of a plan in parts, each matched and sorted when it is asked for. `start` is
+        what `firstpage.start_of_stream` returned for the plan."""
         assert isinstance(root, op.Sort)
         frames = self._checked(self._sorted_parts(root, start))
         yield from self._meter.measured(root, frames) if self._meter.is_on else frames
