@@ -2,7 +2,8 @@
 
 A case is data (`writes/`): steps, of which the last is the one in question, and what it does.
 `rows` are the rows afterwards of the types that change; all other types stay as they were, and so
-does everything after an `error`.
+does everything after an `error`. The cases of data run on Spark in
+`tests/spark/test_writecases.py`.
 """
 
 from __future__ import annotations
