@@ -9,6 +9,7 @@ import pytest
 from tests.support import schemachanges
 from tests.unit.operations.test_embed import SCHEMA as DOCS
 from tests.unit.operations.test_embed import doc, docs, made
+from tests.unit.writes.test_requestkinds import overtaken
 
 import omnigraph
 
@@ -44,6 +45,21 @@ def test_executors_embed_what_is_missing_or_stale(
     assert graph.embed(engine="spark").commit is None
     assert graph.embed(engine="spark", clean=True).rows == {"Doc": 2}
     assert [row["vec"] for row in docs(graph).values()] == [None] * 3
+
+
+def test_20_04_executors_embed_again_when_a_text_changed_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_EMBEDDINGS_MOCK", "1")
+    graph = omnigraph.init(str(tmp_path / "g"), DOCS)
+    graph.ingest([doc("a", text="red"), doc("b", text="blue")])
+    text = 'query q() { update Doc set { text: "green" } where slug = "a" }'
+    other = omnigraph.open(graph.uri)
+    with overtaken(lambda: other.mutate(text)) as tries:
+        done = graph.embed(engine="spark")
+    assert len(tries) == 2
+    assert done.rows == {"Doc": 2}
+    assert [docs(graph)[slug]["vec"] for slug in "ab"] == [made("green"), made("blue")]
 
 
 # ledger: T02
