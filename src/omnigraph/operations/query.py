@@ -23,6 +23,7 @@ from omnigraph.plan.planner import Plan, Planner
 from omnigraph.plan.statistics import Statistics
 
 _planner = Planner()
+_EMBEDDED_OPTIONS = replace(DEFAULT_OPTIONS, embed=embed_by_environment)
 
 
 def query(context: Context, request: Query) -> Result:
@@ -37,7 +38,7 @@ def query(context: Context, request: Query) -> Result:
 
 def default_options(engine: str) -> Options:
     """The default limits of a query. Queries on Spark have no time limit."""
-    return DEFAULT_OPTIONS if engine == EMBEDDED else Options(Limits(seconds=None))
+    return _EMBEDDED_OPTIONS if engine == EMBEDDED else Options(Limits(seconds=None))
 
 
 def prepare(
