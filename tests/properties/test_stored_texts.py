@@ -47,6 +47,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "export": {"place": "out.jsonl"},
     "copy": {"place": "copied"},
     "plan_schema": {"source": SCHEMA},
+    "prepare": {"text": READ},
     "apply_schema": {"source": f"{SCHEMA}node Q {{ name: String @key }}\n"},
     "create_branch": {"name": "g"},
     "delete_branch": {"name": "f"},
