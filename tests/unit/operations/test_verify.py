@@ -42,6 +42,19 @@ def test_a_sound_graph_is_clean(graph: Graph) -> None:
     assert omnigraph.open(graph.uri, read_only=True).verify(quick=True).is_clean
 
 
+def test_nodes_without_edges_are_accepted_as_writes_accept_them(tmp_path: Path) -> None:
+    """The minimum of `@card` is checked for nodes whose edges a write changes."""
+    schema = """
+    node A { name: String @key }
+    edge To: A -> A @card(2..3)
+    """
+    graph = omnigraph.init(tmp_path / "c", schema)
+    graph.ingest([{"type": "A", "data": {"name": name}} for name in "abc"])
+    assert graph.verify().findings == []
+    graph.ingest([{"edge": "To", "from": "a", "to": end} for end in "bc"])
+    assert graph.verify().findings == []
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [

@@ -140,7 +140,7 @@ def _check_cardinality(snapshot: Snapshot, check: WithinCardinality, tally: Tall
         bad = pc.or_(bad, pc.greater(counts, check.maximum))
     wrong = degrees.filter(bad).column(SRC_COLUMN).to_pylist()
     tally.add(wrong, len(wrong), check.type_name, "", "card")
-    if check.minimum > 0:
+    if check.minimum > 0 and check.lonely:
         _check_lonely(snapshot, check, degrees.column(SRC_COLUMN), tally)
 
 

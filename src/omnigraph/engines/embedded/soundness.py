@@ -35,7 +35,9 @@ def constraint_checks(catalog: Catalog) -> tuple[DataCheck, ...]:
         if isinstance(table, EdgeType) and not table.cardinality.is_default:
             card = table.cardinality
             found.append(
-                WithinCardinality(table.id, table.name, table.src_type, card.minimum, card.maximum)
+                WithinCardinality(
+                    table.id, table.name, table.src_type, card.minimum, card.maximum, lonely=False
+                )
             )
     return tuple(found)
 

@@ -132,13 +132,15 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class WithinCardinality:
-    """Each node of the source type has a number of outgoing edges within the bounds."""
+    """Each node of the source type has a number of outgoing edges within the bounds. Without
+    `lonely`, nodes that have no edge of the type are accepted, as writes accept them."""
 
     type_id: int
     type_name: str
     src_type: str
     minimum: int
     maximum: int | None
+    lonely: bool = True
 
 
 @dataclass(frozen=True, slots=True)
