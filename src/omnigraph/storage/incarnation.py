@@ -2,7 +2,9 @@
 
 A graph gets a random *stamp* when it is made or copied; every manifest carries it. A graph that is
 restored by other means (a copied folder, a restored volume) keeps its stamp but falls back to an
-earlier state, and may then reach the same version numbers with other content.
+earlier state, and may then reach the same version numbers with other content. On a disk, a folder
+that took the place of another is recognised even if both hold the same bytes: a write that was
+prepared in the old folder left its files there.
 
     known.admit(uri, branch_id, image, reread)    the image, labelled with its incarnation
 
@@ -60,6 +62,7 @@ class _Sight:
     version: int
     transaction: bytes
     newest: tuple[int, str] | None
+    place: tuple[int, int] | None
 
 
 @dataclass
@@ -96,25 +99,42 @@ class Known:
         sight = graph.seen.get(branch_id) if graph is not None else None
         return sight.newest if sight is not None else None
 
-    def is_newest(self, uri: str, branch_id: str, version: int, transaction: bytes) -> bool:
+    def is_newest(
+        self,
+        uri: str,
+        branch_id: str,
+        version: int,
+        transaction: bytes,
+        place: tuple[int, int] | None = None,
+    ) -> bool:
         """Whether this version of a branch's manifest is the one that was last seen."""
         graph = self._graphs.get(uri)
         sight = graph.seen.get(branch_id) if graph is not None else None
-        return sight is not None and (sight.version, sight.transaction) == (version, transaction)
+        looked_for = (version, transaction, place)
+        return sight is not None and looked_for == (sight.version, sight.transaction, sight.place)
 
-    def admit(self, uri: str, branch_id: str, image: I, reread: Callable[[], I]) -> tuple[I, str]:
+    def admit(
+        self,
+        uri: str,
+        branch_id: str,
+        image: I,
+        reread: Callable[[], I],
+        place: tuple[int, int] | None = None,
+    ) -> tuple[I, str]:
         """The newest image and its label. `reread` reads the manifest again: an image that does
-        not continue what was seen may only be older than what another thread has seen."""
+        not continue what was seen may only be older than what another thread has seen. `place`
+        identifies the folder of the manifest before it was read, on a disk."""
         with self._guard:
             graph = self._graphs.setdefault(uri, _Graph(image.stamp, image.stamp))
         with graph.guard:
-            if not _continues(graph, branch_id, image):
+            if not _continues(graph, branch_id, image, place):
                 image = reread()
-                if not _continues(graph, branch_id, image):
+                if not _continues(graph, branch_id, image, place):
                     self._replace(graph, image.stamp)
             if len(graph.seen) >= _MOST_BRANCHES:
                 graph.seen.clear()
-            graph.seen[branch_id] = _Sight(image.version, image.transaction, image.newest_commit())
+            newest = image.newest_commit()
+            graph.seen[branch_id] = _Sight(image.version, image.transaction, newest, place)
             return image, graph.label
 
     def forget(self, uri: str, branch_id: str) -> None:
@@ -132,13 +152,15 @@ class Known:
         graph.stamp, graph.label = stamp, f"{stamp}#{number}"
 
 
-def _continues(graph: _Graph, branch_id: str, image: Image) -> bool:
+def _continues(graph: _Graph, branch_id: str, image: Image, place: tuple[int, int] | None) -> bool:
     """Whether an image may be a later state of what was seen."""
     if image.stamp != graph.stamp:
         return False
     last = graph.seen.get(branch_id)
     if last is None:
         return True
+    if place != last.place:
+        return False
     if image.version == last.version:
         return image.transaction == last.transaction
     if image.version < last.version:

@@ -17,6 +17,7 @@ Deliberately absent: what the rows mean (`history`) and when a publish is allowe
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -135,6 +136,7 @@ class ManifestFile:
         self._dataset: Any = None
         self._image: ManifestImage | None = None
         self._pinned: ManifestImage | None = None
+        self._held_place: tuple[int, int] | None = None  # of `_image`
 
     def create(self, rows: Sequence[ManifestRow], stamp: str) -> ManifestImage:
         """Write the first version. The caller ensures that there is no concurrent creator."""
@@ -152,7 +154,7 @@ class ManifestFile:
         """The newest version. Cheap when nothing was published since the last call."""
         with self._guard:
             if self._pinned is not None:
-                self._pinned = self._image = self._admitted(self._pinned)
+                self._pinned = self._image = self._admitted(self._pinned, self._place())
                 return self._pinned
             for _ in range(_READ_ATTEMPTS - 1):
                 try:
@@ -165,11 +167,11 @@ class ManifestFile:
     def confirm(self) -> None:
         """Look whether the graph at the address is the one that was last seen there. Cheap when
         nothing was published since."""
+        place = self._place()
         with self._guard, translated("read", self._uri):
             dataset = self._newest()
-            if known.is_newest(
-                self._location.key, self._branch_id, dataset.version, _transaction(dataset)
-            ):
+            version, made_by = dataset.version, _transaction(dataset)
+            if known.is_newest(self._location.key, self._branch_id, version, made_by, place):
                 return
         self.read()
 
@@ -225,23 +227,35 @@ class ManifestFile:
             _overwrite(dataset, dataset.version, fragments, schema)
 
     def _read_newest(self) -> ManifestImage:
+        place = self._place()  # before the read: a folder that is replaced now is noticed later
         with translated("read", self._uri):
             dataset, held = self._newest(), self._image
             if held is None or held.transaction != _transaction(dataset):
                 held = _load(dataset.checkout_version(dataset.version))
-            elif held.incarnation == known.label(self._location.key):
+            elif held.incarnation == known.label(self._location.key) and place == self._held_place:
                 return held
-            self._image = self._admitted(held)
+            self._image = self._admitted(held, place)
         return self._image
 
-    def _admitted(self, image: ManifestImage) -> ManifestImage:
+    def _place(self) -> tuple[int, int] | None:
+        """Identifies the folder of the manifest; None where there are no folders."""
+        if self._location.scheme != "file":
+            return None
+        try:
+            found = os.stat(self._uri)
+        except OSError:  # reported by the read
+            return None
+        return found.st_dev, found.st_ino
+
+    def _admitted(self, image: ManifestImage, place: tuple[int, int] | None) -> ManifestImage:
         """The newest image, labelled with the incarnation that it belongs to."""
         pinned = self._pinned
 
         def reread() -> ManifestImage:
             return pinned or _load(self._open())
 
-        newest, label = known.admit(self._location.key, self._branch_id, image, reread)
+        newest, label = known.admit(self._location.key, self._branch_id, image, reread, place)
+        self._held_place = place
         return newest if newest.incarnation == label else replace(newest, incarnation=label)
 
     def _newest(self) -> Any:
@@ -256,7 +270,7 @@ class ManifestFile:
 
     def _remember(self, image: ManifestImage) -> ManifestImage:
         with self._guard:
-            self._image = self._admitted(image)
+            self._image = self._admitted(image, self._held_place or self._place())
             return self._image
 
     def _trim(self, dataset: Any) -> None:
