@@ -462,7 +462,7 @@ def test_a_rename_stands_when_the_old_reference_cannot_be_removed(
 
 
 # ledger: B01
-def test_a_name_stands_for_its_new_branch_when_the_old_one_cannot_be_buried(
+def test_a_name_keeps_its_branch_when_the_deletion_cannot_be_recorded(
     root: GraphRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     branch(root, "f")
@@ -477,6 +477,9 @@ def test_a_name_stands_for_its_new_branch_when_the_old_one_cannot_be_buried(
 
     with monkeypatch.context() as patched:
         patched.setattr(root.objects, "put", refuse)
-        replace_branch(root, "f", by, head(root, "f").commit_id, ACTOR)
+        with pytest.raises(StorageConfigurationError):
+            replace_branch(root, "f", by, head(root, "f").commit_id, ACTOR)
+    assert names(root) == ["main", "f", "new"]
+    replace_branch(root, "f", by, head(root, "f").commit_id, ACTOR)
     assert names(root) == ["main", "f"]
     assert rows(root, "f")["A"] == {"x": 7}
