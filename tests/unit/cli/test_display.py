@@ -49,7 +49,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     monkeypatch.setattr("sys.stdout", Screen())
     monkeypatch.setenv("NO_COLOR", "1")
     size = os.terminal_size((columns, 24))
-    monkeypatch.setattr("shutil.get_terminal_size", lambda *_: size)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *_, **__: size)
 
 
 def test_text_is_wrapped_or_cut(monkeypatch: pytest.MonkeyPatch) -> None:
