@@ -185,7 +185,9 @@ def test_18_20_a_damaged_index_leaves_the_others_in_use(graph: Graph) -> None:
 
 
 class _Source:
-    """A dataset whose indexes fail, or whose rows do."""
+    """A dataset whose indexes fail, or whose rows do. It is not on a disk."""
+
+    uri = "s3://bucket/t"
 
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
