@@ -18,6 +18,7 @@ from omnigraph.errors import Violation
 from omnigraph.ir.expr import CompareOp
 from omnigraph.lang.pg.steps import (
     DataCheck,
+    EdgesWithinCardinality,
     InRange,
     KeyMatchesIds,
     Matches,
@@ -140,7 +141,7 @@ def _check_cardinality(snapshot: Snapshot, check: WithinCardinality, tally: Tall
         bad = pc.or_(bad, pc.greater(counts, check.maximum))
     wrong = degrees.filter(bad).column(SRC_COLUMN).to_pylist()
     tally.add(wrong, len(wrong), check.type_name, "", "card")
-    if check.minimum > 0 and check.lonely:
+    if check.minimum > 0 and not isinstance(check, EdgesWithinCardinality):
         _check_lonely(snapshot, check, degrees.column(SRC_COLUMN), tally)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.lang.pg.steps import DataCheck, KeyMatchesIds, Unique, WithinCardinality
+from omnigraph.lang.pg.steps import DataCheck, EdgesWithinCardinality, KeyMatchesIds, Unique
 from omnigraph.model.catalog import DST_COLUMN, ID_COLUMN, SRC_COLUMN, Catalog, EdgeType, NodeType
 from omnigraph.model.snapshot import Snapshot
 from omnigraph.rows.checks import check_values
@@ -35,8 +35,8 @@ def constraint_checks(catalog: Catalog) -> tuple[DataCheck, ...]:
         if isinstance(table, EdgeType) and not table.cardinality.is_default:
             card = table.cardinality
             found.append(
-                WithinCardinality(
-                    table.id, table.name, table.src_type, card.minimum, card.maximum, lonely=False
+                EdgesWithinCardinality(
+                    table.id, table.name, table.src_type, card.minimum, card.maximum
                 )
             )
     return tuple(found)

@@ -132,15 +132,18 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class WithinCardinality:
-    """Each node of the source type has a number of outgoing edges within the bounds. Without
-    `lonely`, nodes that have no edge of the type are accepted, as writes accept them."""
+    """Each node of the source type has a number of outgoing edges within the bounds."""
 
     type_id: int
     type_name: str
     src_type: str
     minimum: int
     maximum: int | None
-    lonely: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EdgesWithinCardinality(WithinCardinality):
+    """The same for nodes that have edges of the type: writes accept nodes without any."""
 
 
 @dataclass(frozen=True, slots=True)
