@@ -43,7 +43,7 @@ def embed_on_spark(
 
 
 class _SparkEmbed(LoneRequest):
-    """A run. Each attempt chooses rows anew, and loads them in merge mode."""
+    """A run. Each attempt chooses the rows again and loads them in merge mode."""
 
     attempts = BulkLoad.attempts
     kind = CommitKind.LOAD

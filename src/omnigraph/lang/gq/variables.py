@@ -1,7 +1,7 @@
 """Which variables a part of a query uses, and where.
 
 Pure, complete for every kind of node; parameters count as variables here, because only their
-declaration tells them apart.
+declaration distinguishes the two.
 """
 
 from __future__ import annotations
